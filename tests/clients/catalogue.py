@@ -1,4 +1,4 @@
-"""A running server with a catalogue, as SciCat's clients see it."""
+"""A running server with a catalogue, as used by SciCat's clients."""
 
 import subprocess
 from pathlib import Path
@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 
 
 class Server:
-    """A running server and the accounts that it knows."""
+    """A running server and its accounts."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def certified(folder: Path) -> Path:
-    """An authority, and a certificate of it for this machine: `server.pem`, `server.key`. Gives the authority's own."""
+    """Creates an authority and a certificate of it for this machine: `server.pem`, `server.key`. Returns the authority's certificate."""
     authority = folder / "authority.pem"
 
     def openssl(*arguments: str) -> None:

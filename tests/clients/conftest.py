@@ -18,7 +18,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def fresh(server):
-    """Each test finds an empty catalogue."""
+    """Empties the catalogue before each test."""
     yield
     for collection in [
         "Dataset", "OrigDatablock", "Datablock", "Attachment", "Sample", "Proposal", "Instrument", "PublishedData",

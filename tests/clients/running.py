@@ -1,4 +1,4 @@
-"""The command under test, and how a server that it starts says where it listens."""
+"""The command under test, and how a server that it starts reports its address."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def free_port() -> int:
 
 
 def listening(process: subprocess.Popen, port: int) -> None:
-    """Waits until a program of another's takes connections on a port of this machine."""
+    """Waits until another program accepts connections on a port of this machine."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -31,11 +31,11 @@ def listening(process: subprocess.Popen, port: int) -> None:
 
 
 def printed(process: subprocess.Popen, pattern: str) -> re.Match:
-    """What a program prints once it is ready."""
+    """Returns what a program prints once it is ready."""
     end, said = time.monotonic() + PATIENCE_S, b""
     while time.monotonic() < end and process.poll() is None:
         if select.select([process.stdout], [], [], 0.2)[0]:
-            # Not `readline`: it takes in more than it gives, and no `select` tells of what it has kept.
+            # Not `readline`: it may buffer more than it returns, which `select` does not report.
             said += os.read(process.stdout.fileno(), 64 * 1024)
             whole_lines = said[: said.rfind(b"\n") + 1].decode()
             if found := re.search(pattern, whole_lines):
@@ -45,13 +45,13 @@ def printed(process: subprocess.Popen, pattern: str) -> re.Match:
 
 
 def printed_url(process: subprocess.Popen) -> str:
-    """The URL that a server prints once it listens."""
+    """Returns the URL that a server prints once it listens."""
     return printed(process, r"listens on (http://\S+)")[1]
 
 
 @contextlib.contextmanager
 def serving(*arguments, environment: dict | None = None):
-    """The URL of `pinakes serve` with these arguments and variables, on a free port; it must end well when it is told to."""
+    """Yields the URL of `pinakes serve` with these arguments and variables, on a free port; it must exit with success when stopped."""
     process = subprocess.Popen(
         [PINAKES, "serve", "--listen", "127.0.0.1:0", *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A day's work with the published SDK that is on the path: one record of each sort is made and read back through its models.
+"""A day's work with the published SDK that is on the path: one record of each type is created and read back through its models.
 
 usage: sdk_day.py URL TOKEN_OF_INGESTOR TOKEN_OF_ADMIN
 """
@@ -11,7 +11,7 @@ import scicat_sdk_py as sdk
 url, ingestor, admin = sys.argv[1:]
 NOW = datetime.datetime(2026, 3, 2, 9, 5, 10, tzinfo=datetime.timezone.utc)
 OWNED = {"ownerGroup": "group1", "accessGroups": ["group3"]}
-# Version 4 knows neither names of samples, nor relations to what has no pid.
+# Version 4 has neither names of samples, nor relations to anything without a pid.
 IS_4 = not hasattr(sdk, "CreateRelationshipDto")
 
 
@@ -57,7 +57,7 @@ def main() -> None:
         datasetId=made.pid, size=3, dataFileList=[sdk.DataFile(path="a.nxs", size=3, time=NOW)]
     )
     blocks = sdk.OrigdatablocksV4Api(api)
-    # The model asks for a `version`, which the original does not give either.
+    # The model requires a `version`, which the original does not return either.
     answer = blocks.orig_datablocks_v4_controller_create_v4_without_preload_content(block)
     assert answer.status == 201, answer.data
     assert datasets.datasets_controller_find_by_id_v3(made.pid).number_of_files == 1
@@ -97,7 +97,7 @@ def main() -> None:
         )
     )
     assert job.status_code == "jobSubmitted"
-    # The model of what is read asks for `datasets` and `datasetDetails`, which only an include gives.
+    # The model of answers requires `datasets` and `datasetDetails`, which are only returned with an include.
     answer = jobs.jobs_v4_controller_find_one_v4_without_preload_content(job.id)
     assert answer.status == 200 and b'"statusCode":"jobSubmitted"' in answer.data, answer.data
 

@@ -1,5 +1,5 @@
-"""The calls of scicat-cli and of archive systems, in their order and spelling: it has to see 201 on login, writes paths with capitals,
-and puts a bare token into the query."""
+"""The calls of scicat-cli and of archive systems, in their order and spelling: it expects 201 on login, uses capitals in paths,
+and sends a bare token in the query."""
 
 from urllib.parse import quote
 
@@ -8,7 +8,7 @@ from running import PATIENCE_S
 
 
 class Cli:
-    """Asks as scicat-cli does."""
+    """Sends a request as scicat-cli does."""
 
     def __init__(self, server, username: str) -> None:
         self.base, self.token = server.v3, server.token(username)
@@ -80,7 +80,7 @@ def test_datasets_are_ingested_and_archived(server):
 
 
 def test_an_ingestor_knows_what_is_there(server):
-    """scicat-ingestor asks for health, then whether a file was ingested before, by its metadata."""
+    """scicat-ingestor checks the health, then whether a file was ingested before, by its metadata."""
     ingestor = Cli(server, "ingestor")
     assert ingestor.ask("GET", "health")["status"] == "ok"
     ingestor.ask("GET", "datasets/none", status=404)

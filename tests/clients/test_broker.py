@@ -34,7 +34,7 @@ JOB = {"type": "archive", "ownerUser": "user1", "ownerGroup": "group1", "jobPara
 
 
 class Broker:
-    """A broker of its own, with a port mapper of its own."""
+    """A separate broker, with its own port mapper."""
 
     def __init__(self, folder: Path) -> None:
         self.port, self.tls_port, self.process = free_port(), free_port(), None
@@ -79,7 +79,7 @@ class Broker:
         return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", self.port))
 
     def next(self, queue: str) -> tuple:
-        """The first message of a queue that is durable, as it must be to be found again."""
+        """Returns the first message of a queue, which must be durable to survive a restart."""
         connection = self.connection()
         try:
             channel = connection.channel()
@@ -103,7 +103,7 @@ def broker(tmp_path_factory):
 
 @contextlib.contextmanager
 def publishing(folder: Path, broker: Broker, password: str = "guest", more: str = "", port: int | None = None):
-    """A server that is configured by a SciCat site's own variables, and `more` of its settings."""
+    """Starts a server that is configured by a SciCat site's own variables, and `more` settings."""
     data = str(folder / "data")
     imported = pinakes("user", "import", "--data", data, str(HERE / "functionalAccounts.json"))
     assert imported.returncode == 0, imported.stderr
@@ -155,7 +155,7 @@ def test_what_is_published_outlives_the_broker(site, broker):
     assert broker.next("archive")[2]["id"] == job["id"]
 
 
-# One try, so that its failure is the answer.
+# One attempt, so that its failure is the answer.
 ONCE = "job_action_attempts = 1"
 
 
@@ -169,7 +169,7 @@ def test_a_broker_that_is_down_is_said(tmp_path, broker):
             assert answer.status_code == 500, answer.text
             assert "The job was stored, but an action failed: rabbitmq: 127.0.0.1:" in answer.text
             assert "guest" not in answer.text
-            # Where errors are to be ignored, the change is answered all the same.
+            # If errors are ignored, the change is answered anyway.
             change = {"statusCode": "inProgress", "statusMessage": "going on"}
             assert ask(site, "PATCH", f"/jobs/{job['id']}", change).status_code == 200
         finally:
@@ -187,7 +187,7 @@ def test_a_refused_login_is_said(tmp_path, broker):
 
 
 def wait_for(broker: Broker, queue: str, job: dict) -> None:
-    """Takes messages until that of a job comes, which need not be there yet. A broker that was killed may give again what was taken."""
+    """Receives messages until that of a job arrives, which may take a while. A broker that was killed may deliver messages again."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -199,7 +199,7 @@ def wait_for(broker: Broker, queue: str, job: dict) -> None:
 
 
 def test_a_message_waits_for_its_broker(tmp_path, broker):
-    """The job is taken while the broker is down, and what is to be said of it outlives the server, killed meanwhile."""
+    """The job is accepted while the broker is down, and its message survives the server, which is killed meanwhile."""
     data, settings = tmp_path / "data", tmp_path / "pinakes.toml"
     with publishing(tmp_path, broker, more="job_action_wait_ms = 200") as site:
         broker.stop()

@@ -1,11 +1,11 @@
-"""Every command that README.md and docs show is run, or is named with the reason why it is not.
+"""Every command in README.md and docs is run, or is listed with the reason why it is not.
 
-What a page shows runs in a folder of the page's own, in its order: the places that it names (`/srv`, `/backups`, …) are folders
-there, the demo serves at the address that it names, files that it names are small ones. A server that a page starts runs until
-the page ends. Blocks that cannot run have a comment before them:
+The commands of a page run in order, in a folder of their own: the places that it names (`/srv`, `/backups`, …) are folders
+there, the demo serves at the named address, and files that it names are small ones. A server that a page starts runs until the
+end of the page. Blocks that cannot run are preceded by a comment:
 
-    <!-- not run: why -->                  for what needs a cluster, another system, or much time
-    <!-- followed by: test_guides.py::test_a_site_is_migrated -->     for what a test of its own runs
+    <!-- not run: why -->                  for commands that need a cluster, another system, or much time
+    <!-- followed by: test_guides.py::test_a_site_is_migrated -->     for commands that a separate test runs
 """
 
 import datetime
@@ -33,16 +33,16 @@ COMMANDS = (
 IS_COMMAND = re.compile(rf"(?:\$ .*|(?:{COMMANDS})(?: .*|$))")
 MARK = re.compile(r"<!-- (not run|followed by): (.+?) -->")
 PLACES = ["/srv", "/backups", "/tmp/try", "/etc/pinakes", "/usr/local/share/man/man1"]
-# Pages about a catalogue that is there, and what has begun it.
+# Pages about an existing catalogue, and the command that created it.
 THERE = {"operate.md": "pinakes serve --data /srv/pinakes", "folio.md": "pinakes serve"}
-# What is read from a terminal where somebody sits at it.
+# Input that is read from an interactive terminal.
 TYPED = "a password of some length\n"
-# Times differ, and so does what a byte order of names makes of them.
+# Times differ, and so does the order of names.
 TIMES = re.compile(r"\d+\.\d+")
 
 
 class Block:
-    """Lines that stand together in a page."""
+    """Consecutive lines of a page."""
 
     def __init__(self, page: Path, line: int, text: list[str], mark: tuple[str, str] | None, language: str) -> None:
         self.page, self.line, self.text, self.mark, self.language = page, line, text, mark, language
@@ -55,7 +55,7 @@ class Block:
         return self.language in ("", "sh") and any(IS_COMMAND.fullmatch(it) for it in self.text)
 
     def steps(self) -> list[tuple[str, list[str]]]:
-        """Commands with the lines that they are said to print; notes behind them are left out."""
+        """Returns commands with the lines that they should print, without trailing notes."""
         steps: list[tuple[str, list[str]]] = []
         is_shown = any(it.startswith("$ ") for it in self.text)
         is_open = False
@@ -71,7 +71,7 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page: what is indented, and what stands between fences."""
+    """Returns the blocks of a page: indented and fenced ones."""
     found, mark, lines = [], None, page.read_text().splitlines()
     at = 0
     while at < len(lines):
@@ -97,7 +97,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def record(number: int) -> bytes:
-    """A MARC record of a book, or of a name."""
+    """Returns a MARC record of a book, or of a name."""
     def marc(kind: bytes, fields: list[tuple[bytes, bytes]]) -> bytes:
         data = b"".join(it + b"\x1e" for _, it in fields)
         base = 25 + 12 * len(fields)
@@ -112,7 +112,7 @@ def record(number: int) -> bytes:
 
 
 def name(number: int) -> bytes:
-    """A MARC record of a person."""
+    """Returns a MARC record of a person."""
     text = record(number)
     return text[:6] + b"z" + text[7:].replace(b"245", b"100").replace(b"Book", b"Name")
 
@@ -135,7 +135,7 @@ class Place:
         self.fill()
 
     def fill(self) -> None:
-        """The files that pages name."""
+        """Creates the files that pages name."""
         files = self.folder
         (files / "functionalAccounts.json").write_bytes((HERE / "functionalAccounts.json").read_bytes())
         dataset = {
@@ -161,7 +161,7 @@ class Place:
         )
 
     def written(self, command: str) -> str:
-        """The command as it is run here."""
+        """Returns the command as it is run here."""
         command = command.replace("--data …", "--data /srv/pinakes")
         for place in PLACES:
             here = {"/usr/local/share/man/man1": "man/man1"}.get(place, place.strip("/").replace("tmp/", ""))
@@ -170,13 +170,13 @@ class Place:
         return command.replace("http://127.0.0.1:3000", self.url)
 
     def begin(self, command: str) -> None:
-        """A catalogue, for pages about one that is there."""
+        """Creates a catalogue, for pages about an existing one."""
         self.serve(command)
         self.end()
         self.servers.clear()
 
     def settings(self, block: Block) -> None:
-        """What a page writes into pinakes.toml."""
+        """Writes what a page puts into pinakes.toml."""
         file = self.folder / "pinakes.toml"
         before = file.read_text() if file.exists() else ""
         file.write_text(before + self.written("\n".join(block.text)) + "\n")
@@ -211,7 +211,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def demo():
-    """The address of a demo."""
+    """Returns the address of a demo."""
     with tempfile.TemporaryFile("w+") as out:
         server = subprocess.Popen([PINAKES, "demo", "--listen", "127.0.0.1:0"], stdout=out, stderr=out)
         end, found = time.monotonic() + PATIENCE_S, None
@@ -226,7 +226,7 @@ def demo():
 
 
 def plain(text: str) -> str:
-    """What is printed, without what differs from run to run."""
+    """Returns the output without the parts that differ between runs."""
     return TIMES.sub("0.0", text).strip()
 
 
@@ -249,7 +249,7 @@ def test_what_a_page_shows_runs(page, demo, tmp_path, record_property):
                         place.serve(command)
                         continue
                     if command.startswith("pinakes restore"):
-                        # What was lost.
+                        # The data that was lost.
                         shutil.rmtree(tmp_path / "srv")
                     said = place.run(command)
                     if printed:
@@ -264,7 +264,7 @@ def test_what_a_page_shows_runs(page, demo, tmp_path, record_property):
 
 
 def test_what_is_not_run_is_few_and_says_why():
-    """The blocks that nothing runs, by their marks: a new one is counted here."""
+    """Counts the blocks that are not run, by their marks: a new one must be added here."""
     marked = [it for page in PAGES for it in blocks(page) if it.mark and it.mark[0] == "not run"]
     reasons = {it.mark[1] for it in marked}
     print(*(f"not run: {it}: {it.mark[1]}" for it in marked), sep="\n")

@@ -1,4 +1,4 @@
-"""What SciCat's frontend asks for when it starts and while somebody looks around, of `pinakes demo`, from a page of another host."""
+"""The requests of SciCat's frontend at its start and while a user browses, sent to `pinakes demo` from a page of another host."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ def demo():
 
 
 def get(url: str, path: str, token: str = "", **parameters):
-    """The answer to a GET of a page; parameters go as JSON."""
+    """Returns the answer to a GET request of a page; parameters are sent as JSON."""
     query = {name: it if isinstance(it, str) else json.dumps(it) for name, it in parameters.items()}
     headers = PAGE | ({"Authorization": f"Bearer {token}"} if token else {})
     answer = requests.get(f"{url}/api/{path}", params=query, headers=headers, timeout=PATIENCE_S)
@@ -95,5 +95,5 @@ def test_somebody_logs_in(demo):
         get(demo, f"v3/{path}", token, fields={}, limits=limits)
     for path in ["v3/proposals", "v3/samples", "v3/jobs", "v3/logbooks", "v4/metadatakeys"]:
         get(demo, path, token)
-    # Where a browser cannot send the header, the token stands in the query.
+    # If a browser cannot send the header, the token is in the query.
     assert get(demo, "v3/auth/whoami", access_token=f"Bearer {token}")["username"] == "ada"

@@ -14,9 +14,9 @@ from openapi_spec_validator import validate
 from running import PATIENCE_S
 
 PACKAGE = "generated_client"
-# Events are not served here.
+# Events are not supported here.
 ABSENT_APIS = {"EventsApi"}
-# Models that no operation of the SDK takes or gives, and those of a failing health check.
+# Models that no operation of the SDK accepts or returns, and those of a failing health check.
 UNUSED_MODELS = {
     "FullFacetFilters", "ProposalCountFilters",
     "HealthControllerCheckV3200ResponseInfoValue", "HealthControllerCheckV3503Response",
@@ -24,7 +24,7 @@ UNUSED_MODELS = {
 
 
 def operations(package) -> dict[str, dict[str, list[str]]]:
-    """Parameters by operation by class of the package's API."""
+    """Returns parameters by operation by class of the package's API."""
     found = {}
     for name, api in inspect.getmembers(package, inspect.isclass):
         if not name.endswith("Api"):

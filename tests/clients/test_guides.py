@@ -1,7 +1,7 @@
-"""The guides for SciCat sites, followed: the commands that they show are run as they stand, in their order.
+"""The guides for SciCat sites, followed: their commands are run unchanged and in order.
 
-Replaced are the places (`/srv/pinakes`, the port) and, as no MongoDB is at hand, `mongoexport`, by a program that writes what it
-writes.
+The places (`/srv/pinakes`, the port) are replaced and, as there is no MongoDB, so is `mongoexport`, by a program with the same
+output.
 """
 
 import json
@@ -17,7 +17,7 @@ from catalogue import HERE, Server
 from running import PATIENCE_S, PINAKES
 
 DOCS = HERE.parent.parent / "docs"
-# What a site's database holds: dates and ids as mongoexport writes them.
+# Content of a site's database: dates and ids as mongoexport writes them.
 EXPORTED = {
     "Dataset": [
         {
@@ -40,14 +40,14 @@ EXPORTED = {
 
 
 def blocks(guide: str) -> list[str]:
-    """The indented blocks of a guide that are commands, in order."""
+    """Returns the indented blocks of a guide that are commands, in order."""
     text = (DOCS / guide).read_text()
     found = re.findall(r"(?:^(?:    |       ).*\n)+", text, re.M)
     return ["\n".join(line.strip() for line in it.splitlines()) for it in found]
 
 
 class Machine:
-    """A folder that stands for a fresh machine."""
+    """A folder that represents a fresh machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.home = folder, folder / "srv"
@@ -80,7 +80,7 @@ class Machine:
         return done.stdout + done.stderr
 
     def serve(self, command: str, **environment: str):
-        """A server that a guide's command starts, as a group of its own, and what it writes."""
+        """Starts a server with a guide's command, in its own process group, and captures its output."""
         out = self.folder / "out.txt"
         with out.open("w") as file:
             process = subprocess.Popen(
@@ -130,7 +130,7 @@ def test_a_site_is_migrated(machine):
     shown = requests.get(f"{url}/api/v4/datasets/public/20.500.12345%2F1", timeout=PATIENCE_S).json()
     assert (shown["datasetName"], shown["createdAt"]) == ("run 1", "2020-01-15T08:00:00.000Z")
     end(process)
-    # The last export before the switch, and the way back.
+    # The last export before the switch, and the return.
     machine.run(export.replace("import scicat", "import scicat --replace"))
     back = machine.run("pinakes export --data /srv/pinakes").splitlines()
     assert sum('"datasetName":"run' in line for line in back) == 3, back
@@ -151,7 +151,7 @@ def test_a_frontend_is_connected(machine):
         f"{url}/api/v3/admin/theme", headers={"Origin": "https://elsewhere.example.org"}, timeout=PATIENCE_S
     )
     assert shown.json()["name"] == "of the site" and shown.headers["Access-Control-Allow-Origin"]
-    # The account that the guide adds, beside the running server.
+    # The account that the guide adds while the server is running.
     machine.run("echo a-password-of-ada | pinakes user add ada --group mygroup --data /srv/pinakes")
     body = {"username": "ada", "password": "a-password-of-ada"}
     assert requests.post(f"{url}/api/v3/auth/login", json=body, timeout=PATIENCE_S).status_code == 201

@@ -1,4 +1,4 @@
-"""What the server tells Prometheus, and the alarms and the dashboard that are made of it."""
+"""The server's metrics for Prometheus, and the alarms and the dashboard that use them."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ NAME = re.compile(r"\b(?:pinakes|process)_[a-z_]+")
 
 @pytest.fixture(scope="module")
 def metrics(server):
-    """The page after a request."""
+    """Returns the metrics page after a request."""
     assert requests.get(f"{server.v3}/datasets", timeout=PATIENCE_S).status_code == 200
     answer = requests.get(f"{server.url}/metrics", timeout=PATIENCE_S)
     assert answer.status_code == 200
@@ -32,7 +32,7 @@ def promtool(*arguments, given=None):
 
 
 def told(metrics):
-    """Names of all samples."""
+    """Returns the names of all samples."""
     return {line.split("{")[0].split(" ")[0] for line in metrics.splitlines() if line and not line.startswith("#")}
 
 
@@ -54,7 +54,7 @@ def test_the_dashboard_shows_what_is_told(metrics, tmp_path):
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     named = set(NAME.findall("\n".join(expressions)))
     assert named and named <= told(metrics), named - told(metrics)
-    # What Prometheus itself makes of each expression, with Grafana's variables filled in.
+    # Prometheus itself checks each expression, with Grafana's variables filled in.
     rules = ["groups:", "- name: panels", "  rules:"]
     for at, expression in enumerate(expressions):
         text = expression.replace("$__rate_interval", "1m").replace("$instance", ".*")

@@ -139,7 +139,7 @@ def test_deleting(server):
 
 
 def post(server, path, body, username):
-    """What pyscicat's models of samples and instruments lack: the names that version 5 of the API asks for."""
+    """Adds what pyscicat's models of samples and instruments lack: the names that version 5 of the API requires."""
     headers = {"Authorization": f"Bearer {server.token(username)}"}
     answer = requests.post(f"{server.v3}/{path}", json=body, headers=headers, timeout=30)
     assert answer.status_code == 201, answer.text

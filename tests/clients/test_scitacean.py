@@ -1,4 +1,4 @@
-"""scitacean: upload a dataset with files and an attachment, find it, download it back, and the rest of its day."""
+"""scitacean: upload a dataset with files and an attachment, find it, download it again, and further operations."""
 
 from datetime import datetime, timezone
 
@@ -105,7 +105,7 @@ def test_queries_find_what_they_should(server):
     assert sorted(it.datasetName for it in found) == ["run 1", "run 3"]
     assert len(api.query_datasets({"type": "raw"}, limit=3, order="createdAt:desc")) == 3
     assert api.query_datasets({"datasetName": "no such"}) == []
-    # Others see nothing of it.
+    # Other users cannot see it.
     assert client(server, "user2").scicat.query_datasets({"type": "raw"}) == []
 
 

@@ -1,4 +1,4 @@
-"""The SDKs that SciCat has published for its versions 4.27 and 5.3 make and read records unchanged."""
+"""The SDKs that SciCat has published for its versions 4.27 and 5.3 create and read records without changes to them."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from catalogue import HERE
 
 
 def installed(version: str) -> str:
-    """The folder of a version of the SDK, fetched at the first run; what it needs is there for the newest."""
+    """Returns the folder of a version of the SDK, fetched on the first run; its dependencies are installed for the newest one."""
     folder = HERE / ".venv" / f"scicat-sdk-py-{version}"
     if not folder.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]

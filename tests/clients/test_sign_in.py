@@ -73,7 +73,7 @@ def stop(process: subprocess.Popen) -> None:
 
 
 class Directory:
-    """An OpenLDAP server of its own."""
+    """A separate OpenLDAP server."""
 
     def __init__(self, folder: Path) -> None:
         self.url, self.process = f"ldap://127.0.0.1:{free_port()}", None
@@ -131,7 +131,7 @@ def provider():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, directory, provider):
-    """A server that is configured by a SciCat site's own variables."""
+    """Starts a server that is configured by a SciCat site's own variables."""
     data = str(tmp_path_factory.mktemp("signed-in") / "data")
     imported = pinakes("user", "import", "--data", data, str(HERE / "functionalAccounts.json"))
     assert imported.returncode == 0, imported.stderr
@@ -185,9 +185,9 @@ def test_a_directory_says_who_somebody_is(site):
     [
         ("anna", "password-of-another"), ("anna", ""), ("nobody", "x"), ("*", "password-of-anna"),
         ("anna)(uid=*", "password-of-anna"), ("", "x"), ("a" * 300, "x"),
-        # An account that was made here is not opened by a name in the directory.
+        # A name in the directory gives no access to an account that was created here.
         ("ingestor", "password-of-another"),
-        # Nor does a password kept here open the directory's.
+        # Nor does a password kept here give access to the directory's.
         ("ingestor", "ingestor-of-tests"),
     ],
 )
@@ -216,7 +216,7 @@ def test_a_directory_that_is_down_is_said(site, directory):
 @pytest.mark.parametrize("is_starttls", [False, True])
 @pytest.mark.parametrize(
     ("trusted", "expected"),
-    # By a setting, by the variable that stands for the system's authorities, by neither, and another's alone.
+    # Authority from a setting, from the variable for the system's authorities, from neither, and only a wrong one.
     [("ca_file", 201), ("SSL_CERT_FILE", 201), ("", 502), ("another", 502)],
 )
 def test_a_directory_is_asked_over_tls(tmp_path, directory, is_starttls, trusted, expected):
@@ -249,7 +249,7 @@ def test_who_fails_too_often_waits(site):
 
 
 class Form(HTMLParser):
-    """The first form of a page."""
+    """Returns the first form of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -265,7 +265,7 @@ class Form(HTMLParser):
 
 
 def through_the_provider(url: str, name: str, provider: str) -> str:
-    """What a browser does: follows, fills the forms, and comes to a URL that is not the provider's."""
+    """Acts as a browser: follows redirects and fills in forms until it reaches a URL that is not the provider's."""
     browser = requests.Session()
     answer = browser.get(url, allow_redirects=False, timeout=PATIENCE_S)
     for _ in range(12):
@@ -283,7 +283,7 @@ def through_the_provider(url: str, name: str, provider: str) -> str:
 
 
 def begin(site: Server, **query: str) -> tuple[str, str]:
-    """Where a login begins, and its cookie."""
+    """Returns the URL at which a login starts, and its cookie."""
     answer = requests.get(f"{site.v3}/auth/oidc", params=query, allow_redirects=False, timeout=PATIENCE_S)
     assert answer.status_code == 302, answer.text
     cookie = answer.headers["Set-Cookie"]
@@ -311,7 +311,7 @@ def test_a_provider_says_who_somebody_is(site, provider):
     user = who_am_i(site, shown["access-token"][0])
     assert (user["username"], user["email"], user["authStrategy"]) == ("max", "max@example.org", "oidc")
     assert (user["id"], user["currentGroups"]) == (shown["user-id"][0], ["group1", "beamline"])
-    # A code is good once.
+    # A code is valid only once.
     assert finish(site, target, cookie).status_code == 401
 
 

@@ -1,8 +1,8 @@
-# What the drills share: throwaway PostgreSQL clusters and servers on free ports of loopback, and waiting for
-# conditions instead of times. To be sourced by a drill; everything it started is gone when it ends.
+# Shared by the drills: temporary PostgreSQL clusters and servers on free loopback ports, and waiting for
+# conditions instead of fixed times. To be sourced by a drill; everything it started is stopped when it ends.
 #
-# PINAKES and DRILL name the programs (tests/drills/run builds them), PG_BIN the folder of PostgreSQL's. As root
-# the clusters run as the user postgres.
+# PINAKES and DRILL name the programs (tests/drills/run builds them), PG_BIN the folder of PostgreSQL's. Under
+# root the clusters run as the user postgres.
 
 set -Eeuo pipefail
 PINAKES=${PINAKES:?name the command: cargo build -p pinakes}
@@ -14,7 +14,7 @@ fi
 [ -x "$PG_BIN/initdb" ] || { echo "no PostgreSQL: name the folder of its programs in PG_BIN"; exit 1; }
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/drill.XXXXXX")
-# Longest wait for anything, in seconds: far beyond what a busy machine needs.
+# Maximum wait for anything, in seconds: far more than a busy machine needs.
 PATIENCE=${PATIENCE:-120}
 STARTED=()
 
@@ -34,7 +34,7 @@ fail() {
     exit 1
 }
 
-# wait_for WHAT COMMAND...: until the command succeeds, or patience ends.
+# wait_for WHAT COMMAND...: waits until the command succeeds, at most PATIENCE seconds.
 wait_for() {
     local what=$1 end=$((SECONDS + PATIENCE))
     shift
@@ -53,7 +53,7 @@ in_background() {
     STARTED+=("$STARTED_PID")
 }
 
-# Below those that the system gives to outgoing connections, which could take it before its server does.
+# Below the range of outgoing connections, which could occupy it before the server does.
 free_port() {
     python3 - <<'PYTHON'
 import random, socket
@@ -69,7 +69,7 @@ while True:
 PYTHON
 }
 
-# make_cluster NAME: a cluster that is not running yet.
+# make_cluster NAME: creates a cluster that is not running yet.
 make_cluster() {
     as_owner "$PG_BIN/initdb" -D "$WORK/$1" -A trust -U postgres --no-locale -E UTF8 >"$WORK/$1.initdb" 2>&1 ||
         fail "initdb: $(tail -3 "$WORK/$1.initdb")"
@@ -87,8 +87,8 @@ port_of() { sed -n 's/^port = //p' "$WORK/$1/postgresql.conf" | tail -1; }
 
 url_of() { echo "postgres://postgres@127.0.0.1:$(port_of "$1")/postgres"; }
 
-# start_cluster NAME: also after a kill, when what is left of the old server has gone. A port that somebody took
-# meanwhile is given up for another.
+# start_cluster NAME: also after a kill, once the remains of the old server are gone. A port that has been taken
+# meanwhile is replaced by another.
 start_cluster() {
     local tries
     for tries in 1 2 3 4 5; do
@@ -102,7 +102,7 @@ start_cluster() {
     fail "cluster $1 does not start: $(tail -3 "$WORK/$1.log")"
 }
 
-# Whether no process has the folder of a cluster as its own.
+# Succeeds if no process uses the folder of a cluster as its working directory.
 no_server_in() {
     local pid
     for pid in $(processes_of "$1"); do
@@ -110,7 +110,7 @@ no_server_in() {
     done
 }
 
-# The server of a cluster, its children included, as they were when it was last asked for while it ran.
+# The server of a cluster and its children, as of the last call while it was running.
 processes_of() {
     local pid main
     main=$(head -1 "$WORK/$1/postmaster.pid" 2>/dev/null || true)
@@ -122,7 +122,7 @@ processes_of() {
 
 children_of() { cat "/proc/$1/task/$1/children" 2>/dev/null || true; }
 
-# kill_cluster NAME: as a power cut does, as far as a process can tell.
+# kill_cluster NAME: like a power failure, as far as a process can tell.
 kill_cluster() {
     local main
     processes_of "$1" >/dev/null
@@ -132,14 +132,14 @@ kill_cluster() {
 
 stop_cluster() { as_owner "$PG_BIN/pg_ctl" -D "$WORK/$1" -m "${2:-fast}" -w -t "$PATIENCE" stop >/dev/null; }
 
-# sql NAME STATEMENT: its answer, bare.
+# sql NAME STATEMENT: prints the bare result.
 sql() { "$PG_BIN/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "$(url_of "$1")" -c "$2"; }
 
 # start_server NAME ARGUMENTS...: `pinakes serve`; its address is then in $WORK/NAME.url, its id in $WORK/NAME.pid.
 start_server() {
     local name=$1
     shift
-    rm -f "$WORK/$name.out" # what a former server said is not what this one says
+    rm -f "$WORK/$name.out" # output of an earlier server
     in_background "$WORK/$name.out" "$PINAKES" serve --data "${DATA:-$WORK/$name.data}" --listen "${LISTEN:-127.0.0.1:0}" "$@"
     echo "$STARTED_PID" >"$WORK/$name.pid"
     wait_for "server $name" is_listening_or_dead "$name"
@@ -153,18 +153,18 @@ is_alive() { [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev
 server_url() { cat "$WORK/$1.url"; }
 pid_of() { cat "$WORK/$1.pid"; }
 
-# ready NAME: whether a server says that it is ready.
+# ready NAME: succeeds if a server reports that it is ready.
 ready() { [ "$(status_of "$(server_url "$1")/health/ready")" = 200 ]; }
 not_ready() { [ "$(status_of "$(server_url "$1")/health/ready")" = 503 ]; }
-# The status of an answer, 000 when there is none.
+# The status of an answer, 000 if there is none.
 status_of() { curl -s -o "$WORK/body" -w '%{http_code}' -m "$PATIENCE" "$@" || true; }
 
-# Everything that was started ends, whatever state it is in; nothing here fails.
+# Stops everything that was started, whatever its state; nothing here may fail.
 end_all() {
     local code=$? pid cluster
     set +e
     trap - EXIT INT TERM ERR
-    exec 2>/dev/null # the shell tells of each process that was killed
+    exec 2>/dev/null # the shell reports each process that was killed
     for pid in ${STARTED[@]+"${STARTED[@]}"}; do
         kill -CONT "$pid"
         kill -KILL "$pid"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tenants in two databases: `[databases]` sends one to a cluster of its own. Serving, importing, listing, checking and
-# moving go to the right one, and a cluster that is gone takes its own tenant with it and no other.
+# Tenants in two databases: `[databases]` puts one into a separate cluster. Serving, importing, listing, checking and
+# moving use the right one, and losing a cluster affects its own tenant and no other.
 . "$(dirname "$0")/cluster.sh"
 
 for name in one two; do
@@ -51,7 +51,7 @@ say "a cluster that is gone takes its own tenant with it"
 kill "$(pid_of web)"
 wait "$(pid_of web)" || true
 
-# The configured catalogue, both clusters of it, into one folder; and from a folder into both.
+# Moves the configured catalogue, from both clusters, into one folder; and from a folder into both.
 "$PINAKES" move --to "sqlite:$WORK/folder" --config "$config" >"$WORK/moved" 2>&1 || fail "$(cat "$WORK/moved")"
 printf '[tenants]\ndefault = "a"\n' >"$WORK/folder.toml"
 "$PINAKES" check --data "$WORK/folder" --config "$WORK/folder.toml" --tenant b | grep -q 'b: sound' || fail "tenant b is not in the folder"

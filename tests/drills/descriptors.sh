@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A server and the limit on open files: the soft limit is raised, open tenants and connections are kept within it, readiness says when
-# hardly a descriptor is left, and after a time without any the server takes connections again; its log does not fill meanwhile.
+# A server and the limit on open files: the soft limit is raised, open tenants and connections are kept within it, readiness reports when
+# hardly a descriptor is left, and after a time without any the server accepts connections again; its log is not flooded meanwhile.
 . "$(dirname "$0")/cluster.sh"
 
 command -v prlimit >/dev/null || { say "no drill: prlimit (util-linux) is missing"; exit 0; }
@@ -26,7 +26,7 @@ most=$(open_in web)
 [ "$(status_of "$(server_url web)/health/ready")" = 200 ] || fail "not ready with $most descriptors of 256: $(cat "$WORK/body")"
 say "256 descriptors: $N tenants are read in turn, $most are open"
 
-# Hardly one is left: told at readiness.
+# Hardly one is left: reported by the readiness check.
 prlimit --pid "$(pid_of web)" --nofile="$((most + 4)):256"
 wait_for "a readiness that says no" not_ready web
 grep -q 'file descriptor' "$WORK/body" || fail "the reason is not told: $(cat "$WORK/body")"

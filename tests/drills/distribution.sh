@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tables can be spread over machines by hash: every unique key of a table contains the column that the table says it
-# is distributed by, or the table says that it is copied everywhere. All kinds of all dialects are looked at.
+# The tables can be spread over machines by hash: every unique key of a table contains the column by which the table
+# declares to be distributed, or the table declares to be copied everywhere. All kinds of all dialects are checked.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster db

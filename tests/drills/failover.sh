@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A primary with a synchronous standby; the primary is killed in the middle of writes and the standby promoted.
-# Every acknowledged write is there, writing goes on, and a server over both hosts is ready again.
+# A primary with a synchronous standby; the primary is killed during writes and the standby promoted.
+# Every acknowledged write is present, writing continues, and a server over both hosts is ready again.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster primary
@@ -25,7 +25,7 @@ writer=$STARTED_PID
 acknowledged() { [ "$(grep -c . "$WORK/acks")" -ge "$1" ]; }
 wait_for "100 writes" acknowledged 100
 kill_cluster primary
-# What the primary had acknowledged it had sent: the standby holds all of it.
+# The primary acknowledged only what it had sent, so the standby has all of it.
 before=$(grep -c . "$WORK/acks")
 wait_for "a refusal while there is no primary" not_ready web
 as_owner "$PG_BIN/pg_ctl" -D "$WORK/standby" -w -t "$PATIENCE" promote >/dev/null

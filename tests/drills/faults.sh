@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A database that refuses, stops answering, answers slowly, or is full: a clear answer in bounded time, readiness that says no, and
-# nothing half done; when the fault is gone, everything goes on without a restart.
+# A database that refuses, stops answering, answers slowly, or is full: a clear answer in bounded time, readiness that reports it, and
+# nothing half done; when the fault is gone, everything continues without a restart.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster db
@@ -10,7 +10,7 @@ sql db "CREATE DATABASE kept OWNER keeper"
 as_owner bash -c "printf 'host kept keeper 127.0.0.1/32 scram-sha-256\n' | cat - '$WORK/db/pg_hba.conf' >'$WORK/hba' && cat '$WORK/hba' >'$WORK/db/pg_hba.conf'"
 sql db 'SELECT pg_reload_conf()' >/dev/null
 
-# A wrong password: told at once, and never shown.
+# A wrong password: reported at once, and never shown.
 begun=$SECONDS
 if "$PINAKES" serve --data "$WORK/refused" --listen 127.0.0.1:0 \
     --database "postgres://keeper:wrong-hush@127.0.0.1:$(port_of db)/kept" >"$WORK/refused.out" 2>&1; then
@@ -39,7 +39,7 @@ wait_for "the server when the database answers again" ready web
 [ "$(status_of "$(server_url web)/api/v3/datasets/count")" = 200 ] || fail "no read after the silence: $(cat "$WORK/body")"
 say "it answers again: ready without a restart"
 
-# A password that is changed while the server runs: its sessions go on, new ones are refused.
+# A password that is changed while the server runs: existing sessions continue, new ones are refused.
 sql db "ALTER ROLE keeper PASSWORD 'another'"
 cut_off() { sql db "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'keeper'" >/dev/null; }
 cut_off
@@ -55,7 +55,7 @@ wait_for "the server when the password is right again" ready web
 [ "$(status_of "$(server_url web)/api/v3/datasets/count")" = 200 ] || fail "no read after the password came back: $(cat "$WORK/body")"
 say "the right password again: ready without a restart"
 
-# A database that answers slowly: waited for up to the bounds, refused beyond them.
+# A database that answers slowly: waited for within the limits, refused beyond them.
 in_background "$WORK/slow" python3 "$HERE/slow.py" "$(port_of db)" "$WORK/delay"
 wait_for "the slow way" grep -q . "$WORK/slow"
 echo 0 >"$WORK/delay"
@@ -90,7 +90,7 @@ fill_up() {
     wait_for "20 writes when there is room again" acknowledged $((before + 20))
     kill -KILL "$writer"
     wait "$writer" 2>/dev/null || true
-    # The writer may have filled the disk again before it ended, and opening a catalogue writes.
+    # The writer may have filled the disk again before it exited, and opening a catalogue writes.
     mount -o remount,size=96m "$WORK/small"
     grep -E '^ack d-[0-9]+/[0-9]+$' "$acks" >"$WORK/whole"
     "$DRILL" verify "$2" <"$WORK/whole" 2>"$WORK/verified" || fail "$1: $(tail -1 "$WORK/verified")"

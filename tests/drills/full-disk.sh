@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A server on the embedded engine whose disk is full, then read-only: writes are refused with 507, everything else goes on, over a
-# restart too; `pinakes check` works; a folder that cannot be written is told by name.
+# A server on the embedded engine whose disk is full, then read-only: writes are refused with 507, everything else works, after a
+# restart too; `pinakes check` works; an error about a read-only folder names it.
 . "$(dirname "$0")/cluster.sh"
 
 mkdir "$WORK/small"
@@ -16,7 +16,7 @@ PASSWORD=a-long-password
 "$PINAKES" tenant add library --data "$DATA" >/dev/null
 "$PINAKES" user add ann --group admin --tenant library --data "$DATA" <<<"$PASSWORD" >/dev/null 2>&1
 
-# status METHOD PATH BODY [HEADER]: of a request of the server that runs.
+# status METHOD PATH BODY [HEADER]: the status of a request to the running server.
 status() {
     status_of -X "$1" "$(server_url web)$2" -H 'Content-Type: application/json' -d "$3" -H "${4:-X-None: x}"
 }
@@ -49,7 +49,7 @@ done
 
 fill_up
 written=$(write full)
-while [ "$written" = 201 ]; do # into what the log had left
+while [ "$written" = 201 ]; do # into the space that the log had left
     n=$((n + 1))
     [ "$n" -lt 2000 ] || fail "the disk never got full"
     written=$(write "$n")

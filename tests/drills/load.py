@@ -1,13 +1,13 @@
-"""A client under load: makes datasets, notes which were acknowledged, and looks for them afterwards.
+"""A load client: creates datasets, records which were acknowledged, and checks afterwards that they exist.
 
-load.py write TOKEN NAME ACKS URL...   writes from several threads until SIGTERM. Each thread goes from
-                                       server to server, and on to the next when one refuses or goes away. A line of
-                                       ACKS is a dataset that was acknowledged. Prints what came instead of
-                                       acknowledgements; exit code 1 when that was not clean.
-load.py verify TOKEN ACKS URL          looks for each of them; exit code 1 when one is lost.
+load.py write TOKEN NAME ACKS URL...   writes from several threads until SIGTERM. Each thread uses the
+                                       servers in turn, and the next one if one refuses or disappears. Each line of
+                                       ACKS is an acknowledged dataset. Prints all other outcomes of requests; exit
+                                       code 1 if any of them was not clean.
+load.py verify TOKEN ACKS URL          looks for each of them; exit code 1 if one is lost.
 
-Clean are: a connection that is refused or closed before the first byte of an answer, and 503. All else is not: half an
-answer, another status, an answer that does not come within a minute.
+Clean outcomes are a connection that is refused or closed before the first byte of an answer, and 503. Anything else is not:
+a partial answer, another status, no answer within a minute.
 """
 
 import collections

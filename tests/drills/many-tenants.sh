@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A folder of many tenants (11 MB each): a server over it is ready as soon as over one of few, lists them without opening any, and each is opened when
-# it is asked for. TENANTS says how many there are. It tells how long a start and a list take; a figure is measured with a release build.
+# A folder with many tenants (11 MB each): a server over it is ready as quickly as with few tenants, lists them without opening any, and opens each
+# when it is requested. TENANTS is their number. Prints how long a start and a list take; measure figures with a release build.
 . "$(dirname "$0")/cluster.sh"
 
 DATA="$WORK/many.data"

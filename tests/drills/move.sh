@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A catalogue goes from SQLite to PostgreSQL and back; the first copy is killed in the middle and goes on. Records, users,
-# tokens and the signing secret are the same in the end, and a target that holds other records is refused.
+# A catalogue goes from SQLite to PostgreSQL and back; the first copy is killed midway and resumed. Records, users,
+# tokens and the signing secret are the same in the end, and a target with other records is refused.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster db

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Point-in-time recovery in PostgreSQL: a base backup and the archived log bring back the catalogue as it was at a
-# named point, after which somebody removed a tenant. Everything acknowledged before the point is there, nothing after.
+# Point-in-time recovery in PostgreSQL: a base backup and the archived log restore the catalogue as it was at a
+# named point, after which a tenant was removed. Everything acknowledged before that point is present, nothing later.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster db

@@ -8,7 +8,7 @@ start_cluster db
 export CREATE_DATASET_WITH_PID_GROUPS='#all'
 config="$WORK/pinakes.toml"
 printf '[server]\ndatabase = "%s"\n[limits]\ndatabase_sessions = 12\n' "$(url_of db)" >"$config"
-# Each comes back where it was.
+# Each restarts at its old address.
 LISTEN="127.0.0.1:$(free_port)" start_server a --config "$config"
 LISTEN="127.0.0.1:$(free_port)" start_server b --config "$config"
 wait_for "server a" ready a

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Files in an S3 service: the store of files' own tests against it, and a server that is ready while the service answers
-# and says so when it does not. S3 is the command of a service: S3 HOST PORT; see tests/drills/run.
+# and reports when it does not. S3 is the command of a service: S3 HOST PORT; see tests/drills/run.
 . "$(dirname "$0")/cluster.sh"
 : "${S3:?names the command of an S3 service}" "${BLOBS_TEST:?names the test program of the crate pinakes-blobs}"
 

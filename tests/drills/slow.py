@@ -1,6 +1,6 @@
-"""A way to a database on which every message is late: `slow.py PORT DELAYFILE` prints its own port.
+"""A proxy to a database that delays every message: `slow.py PORT DELAYFILE` prints its own port.
 
-The file holds the delay of each piece of data in milliseconds; it is read anew for each."""
+The file contains the delay of each piece of data in milliseconds; it is read again for each piece."""
 
 import asyncio
 import sys

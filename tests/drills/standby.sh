@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reads from a standby, within a bound: callers who are not logged in are answered by it, those who are by the primary.
-# A standby that is too far behind, or dead, is passed over.
+# Reads from a standby with a maximum lag: it answers anonymous callers, the primary answers logged-in ones.
+# A standby that is too far behind, or dead, is skipped.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster primary
@@ -41,7 +41,7 @@ n_asked() { sql standby "SELECT count(*) FROM pg_stat_activity WHERE application
 
 serve current 0
 [ "$(count current)" = 1 ] && [ "$(n_asked)" = 0 ] || fail "a standby is asked although none may be"
-# As far behind as one likes: what it answers is what was when it stopped replaying.
+# With unlimited lag it answers with the state at which it stopped replaying.
 serve patient 3600000
 [ "$(count patient)" = 1 ] || fail "the standby shows $(count patient) datasets"
 [ "$(n_asked)" != 0 ] || fail "the standby was not asked"
@@ -54,7 +54,7 @@ add 2
 [ "$(count patient "${logged_in[@]}")" = 2 ] || fail "who is logged in does not see what was written"
 [ "$(count current)" = 2 ] || fail "the server that asks no standby shows $(count current) datasets"
 say "a standby answers who is not logged in, the primary who is"
-# Within a short bound one that stands still is soon too old.
+# With a short maximum lag, a standby that stopped is soon too old.
 serve hasty 200
 sees_both() { [ "$(count hasty)" = 2 ]; }
 wait_for "the primary to be asked instead" sees_both

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Encrypted connections: a cluster that takes nothing else, with a certificate of an authority of its own. The right root
-# is taken, a wrong one, a wrong name and plain text are refused, each by name.
+# Encrypted connections: a cluster that accepts nothing else, with a certificate of its own authority. The right root
+# is accepted; a wrong root, a wrong name and plain text are refused, each with its own message.
 . "$(dirname "$0")/cluster.sh"
 
 if ! command -v openssl >/dev/null; then
@@ -31,7 +31,7 @@ start_cluster db
 
 # url HOST PARAMETERS
 url() { echo "postgres://postgres@$1:$(port_of db)/postgres?$2"; }
-# refused WHAT WORD URL: a command that must fail, and say why.
+# refused WHAT WORD URL: a command must fail, and say why.
 refused() {
     if "$PINAKES" tenant list --data "$WORK/refused" --database "$3" >"$WORK/refusal" 2>&1; then fail "$1 was taken"; fi
     grep -qi "$2" "$WORK/refusal" || fail "$1 is not told as such: $(cat "$WORK/refusal")"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Two servers over one database. They start at once on nothing: the tables are made once. What one was told the other
-# knows: logins, records, a token that was taken back. One is killed under load: what either acknowledged is
-# there, the other goes on. Then the same a level below, with transactions that count what they write.
+# Two servers over one database. They start simultaneously on an empty database: the tables are created once. Each sees the
+# changes of the other: logins, records, a revoked token. One is killed under load: everything that either acknowledged
+# is present, and the other continues. Then the same on the level of the store, with transactions that count their writes.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster db
@@ -13,7 +13,7 @@ start_server a --config "$config" &
 first=$!
 start_server b --config "$config"
 wait "$first" || fail "server a did not start"
-# The starts ran in processes of their own: end_all must know them all the same.
+# The starts ran in separate processes, but end_all must know their ids.
 STARTED+=("$(pid_of a)" "$(pid_of b)")
 wait_for "server a" ready a
 wait_for "server b" ready b
@@ -66,7 +66,7 @@ kill -KILL "$x"
 wait_for "writes of y after the kill" wrote y $(($(grep -c . "$WORK/acks.y") + 50))
 kill -KILL "$y"
 wait "$x" "$y" 2>/dev/null || true
-# A line cut short by the kill was not read by anybody.
+# A line that was cut off by the kill was not read.
 cat "$WORK"/acks.[xy] | grep -E '^ack [xy]-[0-9]+/[0-9]+$' >"$WORK/acks.store"
 "$DRILL" verify "$place" <"$WORK/acks.store" 2>"$WORK/verified" || fail "$(cat "$WORK/verified")"
 say "of the store's: $(wc -l <"$WORK/acks.store") acknowledged, all there, counts right"

@@ -16,17 +16,17 @@ const WINDOWS = [
   { name: "narrow light", width: 320, scheme: "light", language: "en" },
 ];
 let views = 0;
-// Told when they are found, and all together at the end, where a log that was cut off still has them.
+// Printed when they are found, and all together at the end, so that a truncated log still contains them.
 const faults = [];
 const fault = (where, what) => { faults.push(`FAULT ${where}: ${what}`); console.log(faults.at(-1)); };
 
 const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 const context = await browser.createBrowserContext();
 const page = await context.newPage();
-// A bound for what hangs, and nothing that a busy machine should meet.
+// A limit for what hangs, which a busy machine should never reach.
 page.setDefaultTimeout(120_000);
 let watched = "";
-// Refusals are asked for here, and one connection is broken on purpose.
+// Errors are provoked here, and one connection is broken on purpose.
 const is_meant = (text) => /status of 4\d\d|ERR_CONNECTION_RESET/.test(text);
 page.on("console", (it) => { if (it.type() === "error" && !is_meant(it.text())) fault(watched, it.text()); });
 page.on("pageerror", (it) => fault(watched, it.message));
@@ -34,7 +34,7 @@ page.on("pageerror", (it) => fault(watched, it.message));
 async function open(window, path, expected = 200) {
   watched = `${path} (${window.name})`;
   await page.setViewport({ width: window.width, height: 800 });
-  // Without motion: what is clicked must not be scrolling away.
+  // Without motion: a target of a click must not be scrolling away.
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: window.scheme }, { name: "prefers-reduced-motion", value: "reduce" }]);
   await page.setExtraHTTPHeaders({ "Accept-Language": window.language });
   const answer = await page.goto(base + path, { waitUntil: "load" });
@@ -64,7 +64,7 @@ async function judged(window) {
   if (width > window.width) fault(watched, `${width} px wide in a window of ${window.width}`);
   if (language !== window.language) fault(watched, `language ${language}, expected ${window.language}`);
   const client = await page.createCDPSession();
-  // axe runs beside the page, whose policy allows no script.
+  // axe runs outside the page, whose policy allows no script.
   const { frameTree } = await client.send("Page.getFrameTree");
   const { executionContextId } = await client.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
   const run = (expression) => client.send("Runtime.evaluate", { expression, contextId: executionContextId, awaitPromise: true, returnByValue: true });
@@ -146,7 +146,7 @@ async function publish(files) {
 /** A file in pieces over a connection that breaks: it must arrive whole. */
 async function resumes(files) {
   await open(WINDOWS[0], files);
-  // No table: one would be read by the server, at a moment of its own, and have another size from then on.
+  // Not a table: the server would ingest it at some point, and its size would change.
   const path = join(tmpdir(), `pinakes readings ${process.pid}.dat`);
   writeFileSync(path, "time,level\n" + "12:00,1.25\n".repeat(1_500_000));
   const size = statSync(path).size;
@@ -157,12 +157,12 @@ async function resumes(files) {
   const breaks = async (request) => {
     const is_later = request.method() === "PUT" && !request.url().endsWith("at=0");
     if (is_later && n_broken++ === 0) return request.abort("connectionreset");
-    // The page is looked at while it waits.
+    // The page is checked while it waits.
     if (is_later) await held;
     return request.continue();
   };
   page.on("request", breaks);
-  // All that the upload says is noted: it stands there for a second only.
+  // All messages of the upload are recorded, as they are shown for only a second.
   await page.evaluate(() => {
     globalThis.heard = "";
     new MutationObserver(() => { globalThis.heard += document.querySelector(".uploads [role=status]")?.textContent ?? ""; }).observe(document.querySelector(".uploads"), { subtree: true, childList: true, characterData: true });
@@ -240,7 +240,7 @@ async function imports() {
   const records = [good, half, "this is no MARC record"].map((record, order) => ({ record, order }));
   await folio("POST", `/change-manager/jobExecutions/${job}/records`, { initialRecords: records, recordsMetadata: { last: true, counter: 3, total: 3, contentType: "MARC_RAW" } });
   await open(WINDOWS[0], `/site/imports/${job}`);
-  // The page follows the job by itself.
+  // The page updates the progress of the job by itself.
   await page.waitForFunction(() => !document.querySelector("[data-live]"));
   const bad = await page.$$eval("a[href*='/records/']", (list) => list.map((it) => it.getAttribute("href")));
   const found = await folio("GET", "/instance-storage/instances?query=" + encodeURIComponent('title=="Record of a browser"'));
@@ -256,7 +256,7 @@ async function edits({ job, bad, instance }) {
   await page.$eval("[name='comment']", (it) => { it.value = "Seen by a browser."; });
   await go("form.sheet > p.row button");
   if (!page.url().includes("/site/dataset/")) fault(dataset, `saving leads to ${page.url()}`);
-  // Somebody else saves while the form is open.
+  // Another user saves while the form is open.
   await open(WINDOWS[0], dataset);
   const since = await page.$eval("[name=since]", (it) => it.value);
   await page.$eval("[name=since]", (it) => { it.value = "2020-01-01T00:00:00.000Z"; });
@@ -369,7 +369,7 @@ async function all() {
   }
 }
 
-// What breaks off says where it was, and counts as a fault.
+// An aborted step reports where it was, and counts as a fault.
 await all().catch((error) => fault(`${watched}, ${page.url()}`, error.stack));
 await browser.close();
 console.log([...faults, `${views} passed, ${faults.length} failed`].join("\n"));

@@ -1,4 +1,4 @@
-// Signs in at an OpenID Connect provider that is made up here, in a headless Chromium; see `run`.
+// Signs in at a fake OpenID Connect provider, in a headless Chromium; see `run`.
 //   node sign-in.mjs PROGRAM FOLDER
 import { createHash, createSign, generateKeyPairSync } from "node:crypto";
 import { spawn } from "node:child_process";
@@ -77,7 +77,7 @@ check("the account is that of the provider", said.includes("bo") && said.include
 const cookies = await page.cookies();
 check("the login's own cookie is gone", !cookies.some((it) => it.name === "pinakes_sign_in"));
 check("the session is not for scripts", cookies.find((it) => it.name === "pinakes")?.httpOnly);
-// A callback that was not begun here signs nobody in, and neither does one whose code the provider refuses.
+// A callback of a login that was not started here is refused, and so is one whose code the provider refuses.
 for (const query of ["code=code-0&state=x", "code=code-0", ""]) {
   const other = await (await browser.createBrowserContext()).newPage();
   const answer = await other.goto(`${base}/site/sign-in/callback?${query}`);

@@ -1,4 +1,4 @@
-//! Accounts as a server uses them: passwords aside from its threads, callers kept, changes noticed.
+//! Accounts as a server uses them: passwords are checked outside its threads, callers are cached, changes are noticed.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ use crate::throttle::Throttle;
 use crate::token::{self, Token, TokenText};
 use crate::user::{self, User};
 
-/// What accounts need to know.
+/// Settings of accounts.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Signs the web tokens.
+    /// The secret that signs web tokens.
     pub secret: Secret,
     /// Groups that every user has (SciCat's `ACCESS_GROUPS_STATIC_VALUES`).
     pub everyone: Vec<String>,
-    /// Tells when tokens end.
+    /// The clock for the expiry of tokens.
     pub clock: Clock,
-    /// Makes ids, salts and tokens.
+    /// The source of ids, salts and tokens.
     pub entropy: Entropy,
 }
 
 /// The accounts of all tenants of one server. Cheap to clone.
 ///
-/// Changes go through here, so that kept callers notice; whoever calls the functions of [`crate::user`]
-/// in a transaction of its own calls [`Accounts::changed`] after it.
+/// Changes should go through this type, so that cached callers are updated; code that calls the functions of
+/// [`crate::user`] in a transaction of its own must call [`Accounts::changed`] afterwards.
 #[derive(Debug, Clone)]
 pub struct Accounts(Arc<Inner>);
 
@@ -49,35 +49,36 @@ struct Inner {
     throttle: Throttle,
 }
 
-/// What a login came to.
+/// The outcome of a login.
 #[derive(Debug, Clone)]
 pub enum Login {
-    /// Name and password belong together.
+    /// Name and password are right.
     Welcome(Arc<User>),
-    /// Unknown name, wrong password, or a user who is not active: callers are not told which.
+    /// Unknown name, wrong password, or an inactive user: callers are not told which.
     Refused,
 }
 
-/// An API token to be made.
+/// An API token to be created.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Id of the user it stands for.
+    /// Id of its user.
     pub user: String,
-    /// What it is for; unique among the user's tokens.
+    /// Its purpose; unique among the user's tokens.
     pub name: String,
-    /// The groups it is good for, of those the user has; `None` for all.
+    /// The groups to which it is restricted, out of the user's groups; `None` for all.
     pub groups: Option<Vec<String>>,
-    /// When it ends, milliseconds since 1970; `None` for never.
+    /// When it expires, in milliseconds since 1970; `None` for never.
     pub expires_at_ms: Option<i64>,
 }
 
 impl Accounts {
-    /// Bounds used: `password_checks`, `password_queue`, `cached_callers`, `sign_in_failures`, `sign_in_window_s`.
+    /// Creates the accounts of a server. Limits used: `password_checks`, `password_queue`, `cached_callers`,
+    /// `sign_in_failures`, `sign_in_window_s`.
     pub fn new(settings: Settings, limits: &Limits) -> Self {
         Self::with_sources(settings, limits, Sources::default())
     }
 
-    /// The same, with other servers at which people log in.
+    /// Creates the accounts of a server with external login servers.
     pub fn with_sources(settings: Settings, limits: &Limits, sources: Sources) -> Self {
         let checks = PasswordChecks::new(limits);
         let callers = Callers::new(limits.cached_callers);
@@ -85,7 +86,7 @@ impl Accounts {
         Self(Arc::new(Inner { settings, checks, callers, sources, provider: Known::default(), throttle }))
     }
 
-    /// Where people log in besides the passwords kept here.
+    /// Returns the external login servers.
     pub fn sources(&self) -> &Sources {
         &self.0.sources
     }
@@ -98,17 +99,17 @@ impl Accounts {
         &self.0.throttle
     }
 
-    /// The clock that tokens are held against.
+    /// Returns the clock for the expiry of tokens.
     pub fn clock(&self) -> &Clock {
         &self.0.settings.clock
     }
 
-    /// Where new ids come from.
+    /// Returns the source of new ids.
     pub fn entropy(&self) -> &Entropy {
         &self.0.settings.entropy
     }
 
-    /// Groups that every user has.
+    /// Returns the groups that every user has.
     pub fn everyone(&self) -> &[String] {
         &self.0.settings.everyone
     }
@@ -117,19 +118,19 @@ impl Accounts {
         &self.0.callers
     }
 
-    /// Says that accounts were changed otherwise than through this type: kept callers prove themselves anew.
+    /// Reports that accounts were changed by other means than this type: cached callers are checked again.
     pub fn changed(&self) {
         self.0.callers.changed();
     }
 
-    /// A user with new identifiers and the time of now, to be completed and given to [`Accounts::create`].
+    /// Returns a user with new identifiers and the current time, to be completed and passed to [`Accounts::create`].
     pub fn new_user(&self, username: impl Into<String>) -> User {
         User::new(username, self.clock().now_ms(), self.entropy())
     }
 
     /// Stores a new user, with a password if one is given.
     ///
-    /// Errors: name, id or UUID taken; a name that cannot be one; too many password checks waiting.
+    /// Errors: name, id or UUID already used; an invalid name; too many waiting password checks.
     pub async fn create(&self, tenant: &Tenant, mut user: User, password: Option<Password>) -> Result<User> {
         if let Some(password) = password {
             user.password = Some(self.0.checks.hash(password, self.entropy().clone()).await?);
@@ -143,9 +144,9 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Changes a user: `change` works on what is stored and may run again.
+    /// Changes a user: `change` is applied to the stored user and may run more than once.
     ///
-    /// Errors: unknown user; a name that is taken or cannot be one.
+    /// Errors: unknown user; a name that is already used or invalid.
     pub async fn change(
         &self,
         tenant: &Tenant,
@@ -158,13 +159,13 @@ impl Accounts {
         Ok(written?.0)
     }
 
-    /// Gives a user a new password. Tokens stay valid.
+    /// Sets a new password of a user. Tokens stay valid.
     pub async fn set_password(&self, tenant: &Tenant, id: &str, password: Password) -> Result<User> {
         let hash = self.0.checks.hash(password, self.entropy().clone()).await?;
         self.change(tenant, id, move |user| user.password = Some(hash.clone())).await
     }
 
-    /// Removes a user and its API tokens; web tokens of the user stand for nobody from now on.
+    /// Removes a user and its API tokens; the user's web tokens become invalid.
     pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<User> {
         let wanted = id.to_owned();
         let written = tenant.write(move |txn| user::remove(txn, &wanted)).await;
@@ -172,21 +173,21 @@ impl Accounts {
         written?.0.ok_or_else(|| AccountsError::UnknownUser(id.into()))
     }
 
-    /// The user with this name.
+    /// Returns the user with this name.
     pub async fn by_username(&self, tenant: &Tenant, username: &str) -> Result<Option<User>> {
         let username = username.to_owned();
         tenant.read(Weight::Point, move |view| crate::user::by_username(view, &username)).await
     }
 
-    /// The user with this id.
+    /// Returns the user with this id.
     pub async fn by_id(&self, tenant: &Tenant, id: &str) -> Result<Option<User>> {
         let id = id.to_owned();
         tenant.read(Weight::Point, move |view| crate::user::by_id(view, &id)).await
     }
 
-    /// Checks name and password. Takes the same work whether or not the user exists.
+    /// Checks name and password. Does the same amount of work whether or not the user exists.
     ///
-    /// Errors: too many checks waiting, too many failures; the store.
+    /// Errors: too many waiting checks, too many failures; the store.
     pub async fn log_in(&self, tenant: &Tenant, username: &str, password: Password) -> Result<Login> {
         let attempt = self.throttle().enter(tenant.name(), username)?;
         let user = self.by_username(tenant, username).await?;
@@ -198,15 +199,15 @@ impl Accounts {
         Ok(login)
     }
 
-    /// The hash of a secret that is no password of an account, such as a PIN: kept by who asks.
+    /// Hashes a secret other than an account's password, such as a PIN; the hash is stored by the caller.
     pub async fn hash(&self, secret: Password) -> Result<PasswordHash> {
         self.0.checks.hash(secret, self.entropy().clone()).await
     }
 
-    /// Whether this is the secret that a hash was made of; `name` says whose it is. Without a hash it is not, after the same
-    /// work.
+    /// Says whether this is the secret of a hash; `name` identifies its owner. Without a hash it returns false after
+    /// the same amount of work.
     ///
-    /// Errors: too many checks waiting, too many failures for that name.
+    /// Errors: too many waiting checks, too many failures for that name.
     pub async fn is_secret(
         &self,
         tenant: &Tenant,
@@ -223,7 +224,8 @@ impl Accounts {
         Ok(matches)
     }
 
-    /// The same for a user already read, e.g. by UUID; `None` is refused after the same work.
+    /// Checks the password of a user that was already read, e.g. by UUID; `None` is refused after the same amount of
+    /// work.
     pub async fn check(&self, user: Option<User>, password: Password) -> Result<Login> {
         self.check_as(user.as_ref().map(|it| it.id.clone()), user, password).await
     }
@@ -242,9 +244,9 @@ impl Accounts {
         }
     }
 
-    /// Makes an API token. The text is not kept: show it now.
+    /// Creates an API token. Its text is not stored and must be shown now.
     ///
-    /// Errors: unknown user; the user has a token of that name.
+    /// Errors: unknown user; the user already has a token of that name.
     pub async fn create_token(&self, tenant: &Tenant, new: NewToken) -> Result<(TokenText, Token)> {
         let text = TokenText::random(self.entropy());
         let token = Token {
@@ -268,18 +270,18 @@ impl Accounts {
         written?.0.ok_or_else(|| AccountsError::UnknownToken(id.into()))
     }
 
-    /// 32 bytes that follow from the tenant's secret and `purpose`: for tokens whose text is computed rather than kept.
-    /// Nobody without the secret can tell them, and no web token is signed with the like.
+    /// Derives 32 bytes from the tenant's secret and `purpose`: for tokens whose text is computed rather than stored.
+    /// They cannot be guessed without the secret, and no web token is signed with them.
     pub fn derived(&self, tenant: &str, purpose: &str) -> [u8; 32] {
         jwt::hmac(&self.0.settings.secret.key_of(tenant), format!("derived:{purpose}").as_bytes())
     }
 
-    /// Signs claims as they are, for programs that bring their own times.
+    /// Signs claims as they are, for programs that set their own times.
     pub fn sign(&self, tenant: &str, claims: &Map<String, Value>) -> String {
         jwt::sign(&self.0.settings.secret.key_of(tenant), claims)
     }
 
-    /// Signs claims with `iat` of now and `exp` so many seconds later appended.
+    /// Signs claims after appending `iat` (now) and `exp` (`life_s` seconds later).
     pub fn sign_for(&self, tenant: &str, mut claims: Map<String, Value>, life_s: i64) -> String {
         let now_s = self.clock().now_s();
         claims.insert("iat".into(), now_s.into());
@@ -287,13 +289,13 @@ impl Accounts {
         self.sign(tenant, &claims)
     }
 
-    /// Checks a web token of the tenant; see [`Accounts::resolve`] for callers.
+    /// Checks a web token of the tenant; see [`Accounts::resolve`] for the caller that it stands for.
     pub fn verify(&self, tenant: &str, token: &str) -> Verified {
         jwt::verify(&self.0.settings.secret.key_of(tenant), token, self.clock().now_s())
     }
 
-    /// Makes or refreshes users from SciCat's functional accounts, see [`crate::functional::parse`].
-    /// The file wins: e-mail, groups, `global` and a given password replace what is stored.
+    /// Creates or updates users from SciCat's functional accounts, see [`crate::functional::parse`]. The file takes
+    /// precedence: e-mail, groups, `global` and a given password replace what is stored.
     pub async fn import_functional(
         &self,
         tenant: &Tenant,
@@ -337,7 +339,7 @@ impl Accounts {
     }
 }
 
-/// What an import did with one account.
+/// What an import did to one account.
 enum Change {
     Created,
     Changed,

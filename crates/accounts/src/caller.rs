@@ -1,4 +1,4 @@
-//! Who is asking: a user with the groups that count for this request, or nobody.
+//! The caller of a request: a user with the groups that apply, or anonymous.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,15 +9,15 @@ use crate::user::User;
 /// The group of users marked `global`.
 pub const GLOBAL_GROUP: &str = "globalaccess";
 
-/// Who is asking. Cheap to clone.
+/// The caller of a request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The user; none for an anonymous caller.
+    /// The user; `None` for an anonymous caller.
     pub user: Option<Arc<User>>,
-    /// The groups that count: the user's, `globalaccess` for global users, those the site gives everyone;
-    /// fewer when an API token is restricted. Without doubles.
+    /// The groups that apply: the user's, `globalaccess` for global users, and those that the site gives
+    /// everyone; fewer if an API token is restricted. Without duplicates.
     pub groups: Arc<[String]>,
-    /// Claims of the JSON web token that was shown, if one was.
+    /// Claims of the JSON web token that was sent, if any.
     pub claims: Option<Arc<Map<String, Value>>>,
 }
 
@@ -25,12 +25,12 @@ static ANONYMOUS: LazyLock<Caller> =
     LazyLock::new(|| Caller { user: None, groups: Arc::from([]), claims: None });
 
 impl Caller {
-    /// Nobody in particular.
+    /// Returns the anonymous caller.
     pub fn anonymous() -> Self {
         ANONYMOUS.clone()
     }
 
-    /// A user with all groups it has, and those that everyone has.
+    /// Returns the caller for a user with all of its groups, and those that everyone has.
     pub fn of(user: User, everyone: &[String]) -> Self {
         let mut groups = user.groups.clone();
         groups.extend(user.global.then(|| GLOBAL_GROUP.to_owned()));
@@ -38,33 +38,33 @@ impl Caller {
         Self { groups: without_doubles(groups), user: Some(Arc::new(user)), claims: None }
     }
 
-    /// The same with no other groups than these.
+    /// Restricts the caller to these groups.
     pub(crate) fn restricted(mut self, to: &[String]) -> Self {
         self.groups = self.groups.iter().filter(|it| to.contains(it)).cloned().collect();
         self
     }
 
-    /// Whether nobody has logged in.
+    /// Says whether the caller is anonymous.
     pub fn is_anonymous(&self) -> bool {
         self.user.is_none()
     }
 
-    /// The user's name.
+    /// Returns the user's name.
     pub fn username(&self) -> Option<&str> {
         self.user.as_deref().map(|it| it.username.as_str())
     }
 
-    /// Whether the caller belongs to the group.
+    /// Says whether the caller belongs to the group.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|it| it == group)
     }
 
-    /// Whether the caller belongs to one of the groups. `#all` stands for every user who logged in.
+    /// Says whether the caller belongs to one of the groups. `#all` stands for every logged-in user.
     pub fn is_in_any(&self, groups: &[String]) -> bool {
         groups.iter().any(|it| (it == "#all" && !self.is_anonymous()) || self.is_in(it))
     }
 
-    /// Whether the user holds the permission.
+    /// Says whether the user has the permission.
     pub fn may(&self, permission: &str) -> bool {
         self.user.as_deref().is_some_and(|it| it.permissions.iter().any(|held| held == permission))
     }

@@ -1,9 +1,9 @@
-//! From a token to a caller, without asking the store on every request.
+//! Resolves tokens to callers without asking the store on every request.
 //!
-//! A resolved token is kept with the sequence numbers of the records it was made of. It is used as it is
-//! while this process has changed no account since and the last look at the store is less than a second
-//! old; then one point read per record tells whether it still holds. So a change made through
-//! [`crate::Accounts`] holds at once, one made by another process on the same data within a second.
+//! A resolved token is cached with the sequence numbers of the records from which it was resolved. It is used
+//! as it is as long as this process has changed no account and the last check was less than a second ago;
+//! after that, one point read per record decides whether it is still valid. So a change made through
+//! [`crate::Accounts`] takes effect at once, one made by another process on the same data within a second.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::caller::Caller;
 use crate::error::{AccountsError, Result};
 use crate::token;
 
-/// How long a resolved token is used without a look at the store, in milliseconds.
+/// How long a resolved token is used without checking the store, in milliseconds.
 const FRESH_MS: i64 = 1_000;
 
-/// What a token says about the caller.
+/// What a token stands for.
 #[derive(Debug, Clone)]
 pub enum Resolved {
-    /// It stands for this caller.
+    /// This caller.
     Caller(Caller),
-    /// It stood for a caller, but its time is over.
+    /// A caller, but the token has expired.
     Expired,
-    /// It stands for nobody: forged, garbled, removed, or of a user who is gone or not active.
+    /// Nobody: the token is forged, malformed or removed, or its user is gone or inactive.
     Invalid,
-    /// It was made for the tenant named here.
+    /// It was issued for another tenant, named here.
     OtherTenant(String),
 }
 
-/// Tokens resolved lately.
+/// Cache of resolved tokens.
 #[derive(Debug)]
 pub(crate) struct Callers {
     pub(crate) kept: Cache<Key, Arc<Kept>>,
@@ -74,7 +74,7 @@ pub(crate) struct Kept {
     pub(crate) checked_at_ms: AtomicI64,
 }
 
-/// The records that a caller was made of, with the sequence numbers they had.
+/// The records from which a caller was resolved, with their sequence numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Proof {
     pub(crate) user: (String, u64),
@@ -86,7 +86,7 @@ impl Callers {
         Self { kept: Cache::new(capacity.max(1)), changes: AtomicU64::new(0) }
     }
 
-    /// Makes every kept caller prove itself at its next request.
+    /// Makes every cached caller be checked at its next request.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
     }

@@ -4,23 +4,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tells the time. Clones of a fixed clock stay together.
+/// A clock. Clones of a fixed clock share its time.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
     /// The system's clock.
     #[default]
     System,
-    /// Stands still until it is moved; milliseconds since 1970.
+    /// Stands still until it is advanced; milliseconds since 1970.
     Fixed(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// A clock that stands at `now_ms`, milliseconds since 1970.
+    /// Creates a clock that stands at `now_ms`, in milliseconds since 1970.
     pub fn fixed(now_ms: i64) -> Self {
         Self::Fixed(Arc::new(AtomicI64::new(now_ms)))
     }
 
-    /// Milliseconds since 1970-01-01T00:00:00Z.
+    /// Returns milliseconds since 1970-01-01T00:00:00Z.
     pub fn now_ms(&self) -> i64 {
         match self {
             Self::System => since_1970_ms(SystemTime::now()),
@@ -28,12 +28,12 @@ impl Clock {
         }
     }
 
-    /// Whole seconds since 1970-01-01T00:00:00Z, as tokens state them.
+    /// Returns whole seconds since 1970-01-01T00:00:00Z, as used in tokens.
     pub fn now_s(&self) -> i64 {
         self.now_ms().div_euclid(1000)
     }
 
-    /// Moves a fixed clock on by `ms`; the system's clock is nobody's to move.
+    /// Advances a fixed clock by `ms`; has no effect on the system's clock.
     pub fn advance_ms(&self, ms: i64) {
         if let Self::Fixed(now_ms) = self {
             now_ms.fetch_add(ms, Ordering::Relaxed);

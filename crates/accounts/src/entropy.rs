@@ -1,4 +1,4 @@
-//! Randomness, passed in so that tests are exact: keys, salts and new identifiers come from here.
+//! Randomness, passed in so that tests are exact: the source of keys, salts and new identifiers.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -7,28 +7,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 
-/// Bytes fetched from the system at once, per thread: one system call for 256 UUIDs.
+/// Bytes requested from the system at once, per thread: one system call for 256 UUIDs.
 const POOL_BYTES: usize = 4096;
 
 /// A source of random bytes. Clones of a seeded source share its state.
 #[derive(Debug, Clone, Default)]
 pub enum Entropy {
-    /// The system's generator, fit for keys.
+    /// The system's generator, suitable for keys.
     #[default]
     System,
-    /// The same bytes in every run, for tests alone: anyone can compute them.
+    /// The same bytes in every run, only for tests: anyone can compute them.
     Seeded(Arc<AtomicU64>),
 }
 
 impl Entropy {
-    /// A source that gives the same bytes in every run.
+    /// Creates a source that gives the same bytes in every run.
     pub fn seeded(seed: u64) -> Self {
         Self::Seeded(Arc::new(AtomicU64::new(seed)))
     }
 
     /// Fills `bytes`.
     ///
-    /// Panics when the system has no randomness to give: nothing safe can be done without.
+    /// Panics if the system cannot provide randomness: nothing can be done safely without it.
     pub fn fill(&self, bytes: &mut [u8]) {
         match self {
             Self::System => POOL.with_borrow_mut(|pool| pool.fill(bytes)),
@@ -40,42 +40,42 @@ impl Entropy {
         }
     }
 
-    /// `N` random bytes.
+    /// Returns `N` random bytes.
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         self.fill(&mut bytes);
         bytes
     }
 
-    /// A UUID of version 4.
+    /// Returns a UUID of version 4.
     pub fn uuid(&self) -> Uuid {
         uuid::Builder::from_random_bytes(self.bytes()).into_uuid()
     }
 
-    /// A UUID in the form of version 4, which clients and schemas of the original systems expect, greater than those made
-    /// in earlier milliseconds: an index on them grows at its end instead of changing a page anywhere for each. 74 of its
-    /// bits are random.
+    /// Returns a UUID in the form of version 4, which clients and schemas of the original systems expect. It is greater
+    /// than those created in earlier milliseconds, so that an index on them grows at its end instead of changing a
+    /// random page for each. 74 of its bits are random.
     pub fn uuid_at(&self, now_ms: i64) -> Uuid {
         let rising = uuid::Builder::from_unix_timestamp_millis(now_ms.max(0).cast_unsigned(), &self.bytes());
         rising.with_version(uuid::Version::Random).into_uuid()
     }
 
-    /// 24 hexadecimal digits, the shape of a MongoDB object id; all of them random.
+    /// Returns 24 random hexadecimal digits, the form of a MongoDB object id.
     pub fn object_id(&self) -> String {
         hex(&self.bytes::<12>())
     }
 }
 
-/// `bytes` in lower-case hexadecimal.
+/// Formats `bytes` in lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// Random bytes not yet handed out, per thread; those handed out are overwritten.
+/// Random bytes that have not been used yet, per thread; used ones are overwritten.
 struct Pool {
     bytes: [u8; POOL_BYTES],
     left: usize,

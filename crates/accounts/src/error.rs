@@ -1,8 +1,8 @@
-//! Why accounts could not do what was asked.
+//! Errors of accounts.
 
 use pinakes_store::StoreError;
 
-/// A refusal or failure. What was to be changed is as it was.
+/// An error. What was to be changed is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountsError {
     /// Another user has the name.
@@ -13,35 +13,35 @@ pub enum AccountsError {
     IdTaken {
         /// `id` or `uuid`.
         column: &'static str,
-        /// The value that is taken.
+        /// The value that is already used.
         value: String,
     },
     /// No such user.
     #[error("no user {0:?} in this tenant; `pinakes user list` shows those that exist")]
     UnknownUser(String),
-    /// The name cannot be a user's.
+    /// The name is not valid for a user.
     #[error(
         "{found:?} cannot name a user: expected 1 to {limit_bytes} bytes without control characters \
              and without white space at either end"
     )]
     Username {
-        /// What was given, cut to what is worth showing.
+        /// The given name, shortened for display.
         found: String,
-        /// Most bytes that a name may have.
+        /// Maximum length of a name, in bytes.
         limit_bytes: usize,
     },
-    /// The id is not one that accounts are known by.
+    /// The id does not have the form of an account id.
     #[error("{0:?} cannot be a user's id: expected 24 hexadecimal digits, lower case")]
     UserId(String),
     /// The password is empty or too long. It is not shown.
     #[error("a password has 1 to {limit_bytes} bytes, this one has {found_bytes}")]
     Password {
-        /// Bytes given.
+        /// Its length in bytes.
         found_bytes: usize,
-        /// Most bytes allowed: hashing costs time and memory.
+        /// Maximum length in bytes: hashing costs time and memory.
         limit_bytes: usize,
     },
-    /// The user has a token of that name.
+    /// The user already has a token of that name.
     #[error("user {user:?} has a token named {name:?} already; remove it or choose another name")]
     TokenNameTaken {
         /// Id of the user.
@@ -52,29 +52,30 @@ pub enum AccountsError {
     /// No such token.
     #[error("no token {0:?} in this tenant; `pinakes token list` shows those that exist")]
     UnknownToken(String),
-    /// Too many password checks wait for a free core.
+    /// Too many password checks are waiting for a free core.
     #[error("{waiting} password checks are waiting already; try again in {retry_after_s} s")]
     Busy {
-        /// Checks waiting.
+        /// Number of waiting checks.
         waiting: usize,
         /// Seconds after which a retry makes sense.
         retry_after_s: u32,
     },
-    /// The account, or the network that asks, has failed to log in too often.
+    /// The account, or the network of the request, has had too many failed logins.
     #[error("too many failed logins; try again in {retry_after_s} s")]
     TooManyFailures {
-        /// Seconds after which a login may be tried again.
+        /// Seconds after which a login may be attempted again.
         retry_after_s: u32,
     },
-    /// The account of that name belongs to somebody who does not log in at another server, or at a different one.
+    /// The account of that name belongs to a user who does not log in at an external server, or logs in at a
+    /// different one.
     #[error("the account {0:?} is not that of a user of another server")]
     NotTheirs(String),
-    /// A directory or provider cannot be asked, or answers what cannot be used.
+    /// A directory or provider cannot be reached, or its answer is unusable.
     #[error("{server}: {reason}")]
     Elsewhere {
-        /// Which.
+        /// The server.
         server: String,
-        /// Why, without what was sent.
+        /// The reason, without what was sent.
         reason: String,
     },
     /// The file is not a list of functional accounts.
@@ -83,12 +84,12 @@ pub enum AccountsError {
     /// The signing secret is unusable.
     #[error("the signing secret {place}: {reason}")]
     Secret {
-        /// Where it was looked for.
+        /// Where it was expected.
         place: String,
-        /// What is wrong and what to do.
+        /// What is wrong with it and what to do.
         reason: String,
     },
-    /// The hashing of a password failed, e.g. for want of memory.
+    /// Hashing a password failed, e.g. because of a lack of memory.
     #[error("the password could not be hashed: {0}")]
     Hash(String),
     /// The store refused or failed.
@@ -102,10 +103,10 @@ impl From<StoreError> for AccountsError {
     }
 }
 
-/// What a call gives.
+/// Result of a call.
 pub type Result<T, E = AccountsError> = std::result::Result<T, E>;
 
-/// A failure of another server, without what was sent to it.
+/// Creates the error for a failure of another server, without what was sent to it.
 pub(crate) fn failed(server: &str, reason: impl std::fmt::Display) -> AccountsError {
     AccountsError::Elsewhere { server: server.to_owned(), reason: reason.to_string() }
 }

@@ -1,7 +1,8 @@
 //! SciCat's file of functional accounts: a JSON list of `{username, email, password, role, global}`, where
 //! `role` is a string or a list (`functionalAccounts.json` of a SciCat backend, v4 and v5).
 //!
-//! One bad entry does not stop the rest; the file wins over what is stored.
+//! One invalid entry does not prevent the others from being read; the file takes precedence over what is
+//! stored.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,11 +13,11 @@ use crate::password::Password;
 /// An entry of the file.
 #[derive(Debug, Clone)]
 pub struct FunctionalAccount {
-    /// What the account logs in with.
+    /// The login name of the account.
     pub username: String,
     /// Mail address.
     pub email: Option<String>,
-    /// The password; without one the account cannot log in by password.
+    /// The password; without one the account cannot log in with a password.
     pub password: Option<Password>,
     /// Roles, which are groups here.
     pub groups: Vec<String>,
@@ -24,7 +25,7 @@ pub struct FunctionalAccount {
     pub global: bool,
 }
 
-/// An entry that was left out.
+/// An entry that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Position in the list, from 0.
@@ -33,16 +34,16 @@ pub struct Problem {
     pub reason: String,
 }
 
-/// What an import did.
+/// The outcome of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Users made.
+    /// Number of created users.
     pub n_created: usize,
-    /// Users changed.
+    /// Number of changed users.
     pub n_changed: usize,
-    /// Users that were as the file says already.
+    /// Number of users that already matched the file.
     pub n_same: usize,
-    /// Entries left out.
+    /// Entries that were skipped.
     pub problems: Vec<Problem>,
 }
 
@@ -66,7 +67,7 @@ enum Roles {
     Many(Vec<String>),
 }
 
-/// Reads the file. Errors only when it is not a JSON list at all.
+/// Parses the file. Fails only if it is not a JSON list at all.
 pub fn parse(text: &[u8]) -> Result<(Vec<FunctionalAccount>, Vec<Problem>)> {
     let entries: Vec<Value> =
         serde_json::from_slice(text).map_err(|error| AccountsError::FunctionalAccounts(error.to_string()))?;

@@ -1,8 +1,8 @@
-//! JSON web tokens signed with HMAC-SHA-256 (RFC 7519 and RFC 7515, `alg` HS256), and nothing else: a
-//! token that names another algorithm is refused before its signature is looked at.
+//! JSON web tokens signed with HMAC-SHA-256 (RFC 7519 and RFC 7515, `alg` HS256), and no others: a token that names
+//! another algorithm is refused before its signature is checked.
 //!
-//! The `jsonwebtoken` crate reads and writes them. It is given the HMAC alone: its own sets of algorithms bring
-//! RSA and three sorts of elliptic curves along, with which nothing here is signed.
+//! The `jsonwebtoken` crate reads and writes them. It is given only the HMAC: its own sets of algorithms include RSA
+//! and three types of elliptic curves, which are not used here.
 
 use std::sync::Once;
 
@@ -14,32 +14,32 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Map, Value};
 use sha2::Sha256;
 
-/// Largest token that is looked at, in bytes.
+/// Maximum size of a token, in bytes.
 const TOKEN_LIMIT_BYTES: usize = 16 << 10;
 
-/// What a token turned out to be.
+/// The result of checking a token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verified {
-    /// Signed with our key and in its time.
+    /// Signed with our key and valid now.
     Valid(Map<String, Value>),
-    /// Signed with our key, but its `exp` has passed.
+    /// Signed with our key, but expired.
     Expired(Map<String, Value>),
     /// Anything else; the reason is for the log, not for the caller.
     Invalid(&'static str),
 }
 
-/// Signs `claims`, which are written in their order.
+/// Signs `claims`, which are written in their given order.
 pub fn sign(key: &[u8], claims: &Map<String, Value>) -> String {
     install();
     let signed = jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(key));
-    // A map of JSON values always has a text, and HMAC takes any key.
+    // A map of JSON values can always be serialised, and HMAC takes any key.
     let Ok(token) = signed else { unreachable!("JSON is signed") };
     token
 }
 
-/// Checks the signature first and the time after; `now_s` is in seconds since 1970.
+/// Checks the signature and then the times; `now_s` is in seconds since 1970.
 ///
-/// `exp` and `nbf` may be absent, as other programs allow; when they are there they must be numbers.
+/// `exp` and `nbf` may be absent, as other programs allow; if present they must be numbers.
 pub fn verify(key: &[u8], token: &str, now_s: i64) -> Verified {
     match signed_claims(key, token) {
         Ok(claims) => in_time(claims, now_s),
@@ -47,7 +47,7 @@ pub fn verify(key: &[u8], token: &str, now_s: i64) -> Verified {
     }
 }
 
-/// The tenant that a token says it is for. Nothing about it is proven.
+/// Returns the tenant that a token claims to be for. Nothing about it is verified.
 pub(crate) fn claimed_tenant(token: &str) -> Option<String> {
     if TOKEN_LIMIT_BYTES < token.len() {
         return None;
@@ -62,7 +62,7 @@ fn signed_claims(key: &[u8], token: &str) -> Result<Map<String, Value>, &'static
     }
     install();
     let mut validation = Validation::new(Algorithm::HS256);
-    // The library would ask the system's clock; ours is passed in, see `in_time`. Audiences are the callers' matter.
+    // The library would use the system's clock; ours is passed in, see `in_time`. Audiences are checked by callers.
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
@@ -104,14 +104,14 @@ fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, &'sta
     }
 }
 
-/// When the claims expire, in seconds since 1970.
+/// Returns when the claims expire, in seconds since 1970.
 pub fn expiry_s(claims: &Map<String, Value>) -> Option<i64> {
     let exp = claims.get("exp")?;
     #[expect(clippy::cast_possible_truncation, reason = "a float out of range saturates, which is meant")]
     exp.as_i64().or_else(|| exp.as_f64().map(|it| it as i64))
 }
 
-/// The HMAC-SHA-256 of `text`.
+/// Returns the HMAC-SHA-256 of `text`.
 pub(crate) fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
     Hs256::new(key).of(text).finalize().into_bytes().into()
 }
@@ -131,11 +131,11 @@ static HMAC_ALONE: CryptoProvider = CryptoProvider {
 
 fn install() {
     static INSTALLED: Once = Once::new();
-    // Nobody else in the process has a set of algorithms to install; whoever had would serve as well.
+    // Nothing else in the process installs a provider; if something did, its provider would serve as well.
     INSTALLED.call_once(|| _ = HMAC_ALONE.install_default());
 }
 
-/// HMAC-SHA-256 with a key.
+/// HMAC-SHA-256 with a fixed key.
 struct Hs256(Hmac<Sha256>);
 
 impl Hs256 {
@@ -159,7 +159,7 @@ impl Signer<Vec<u8>> for Hs256 {
 }
 
 impl Verifier<Vec<u8>> for Hs256 {
-    /// Takes the same time wherever the signatures differ.
+    /// Compares the signatures in constant time.
     fn verify(&self, text: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
         self.of(text).verify_slice(signature).map_err(signature::Error::from_source)
     }
@@ -189,7 +189,7 @@ mod tests {
         value.as_object().cloned().unwrap_or_default()
     }
 
-    /// The example token of jwt.io, made by other programs.
+    /// The example token of jwt.io, created by other programs.
     const KNOWN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.\
         eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.\
         SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c";

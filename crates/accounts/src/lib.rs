@@ -1,11 +1,11 @@
 //! Users, groups, tokens and passwords, one set for all dialects.
 //!
 //! Accounts are records of the store, per tenant: [`USER`] and [`TOKEN`]. The modules [`user`] and [`token`]
-//! are plain functions for closures of the store; [`Accounts`] is what a server holds: it hashes passwords
-//! aside, resolves tokens to a [`Caller`] and keeps callers until an account changes. What a caller may do
-//! is the dialects' business; a caller has groups and permissions, nothing more.
+//! are plain functions for closures of the store; [`Accounts`] is the type that a server uses: it hashes
+//! passwords on other threads, resolves tokens to a [`Caller`] and caches callers until an account changes.
+//! What a caller may do is decided by the dialects; a caller only has groups and permissions.
 //!
-//! Time and randomness come from a [`Clock`] and an [`Entropy`], which tests fix.
+//! Time and randomness come from a [`Clock`] and an [`Entropy`], which are fixed in tests.
 
 mod accounts;
 mod caller;
@@ -36,5 +36,5 @@ pub use token::{TOKEN, Token, TokenText};
 
 use pinakes_store::Kind;
 
-/// The kinds that accounts keep, to be declared with those of the dialects.
+/// The kinds of accounts, to be declared with those of the dialects.
 pub static KINDS: &[&Kind] = &[&USER, &TOKEN];

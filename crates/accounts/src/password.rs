@@ -1,8 +1,8 @@
 //! Passwords: argon2id with the parameters that its authors recommend (19 MiB, two passes, one lane).
 //!
-//! A check takes a core for some 15 to 30 ms and 19 MiB, by design. So checks run on the runtime's blocking
-//! threads, as many at once as [`Limits::password_checks`] says; a bounded number waits, more are refused. Of those that
-//! wait, a part may be for one account or from one address: who guesses keeps nobody else out.
+//! By design, a check takes a core for some 15 to 30 ms and 19 MiB. So checks run on the runtime's blocking threads, at
+//! most [`Limits::password_checks`] at a time; a limited number waits, and more are refused. Only a part of the waiting
+//! checks may be for one account or from one address, so that guessing passwords does not lock out others.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,17 +20,17 @@ use tokio::sync::Semaphore;
 use crate::entropy::Entropy;
 use crate::error::{AccountsError, Result};
 
-/// Most bytes of a password that is hashed.
+/// Maximum length of a password that is hashed, in bytes.
 const PASSWORD_LIMIT_BYTES: usize = 1024;
-/// Seconds after which a caller who was refused may find a free place.
+/// Seconds after which a refused caller may find a free place.
 const RETRY_AFTER_S: u32 = 1;
 
-/// A password in the clear, on its way to be hashed. Never printed, never stored.
+/// A plain-text password that is about to be hashed. Never printed, never stored.
 #[derive(Clone)]
 pub struct Password(String);
 
 impl Password {
-    /// Takes a password of 1 to 1024 bytes.
+    /// Accepts a password of 1 to 1024 bytes.
     pub fn new(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
         if text.is_empty() || PASSWORD_LIMIT_BYTES < text.len() {
@@ -42,12 +42,12 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// The text itself, for a server that checks it.
+    /// Returns the text itself, for a server that checks it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Hashes with a new salt, on this thread: for the command line; a server uses [`PasswordChecks`].
+    /// Hashes the password with a new salt on this thread: for the command line; a server uses [`PasswordChecks`].
     pub fn hash_blocking(&self, entropy: &Entropy) -> Result<PasswordHash> {
         let salt: [u8; 16] = entropy.bytes();
         let hash: std::result::Result<phc::PasswordHash, _> =
@@ -55,8 +55,8 @@ impl Password {
         hash.map(|it| PasswordHash(it.to_string())).map_err(|error| AccountsError::Hash(error.to_string()))
     }
 
-    /// Whether this is the password that `hash` was made of, on this thread. Without a hash the same
-    /// work is done for nothing, so that the time taken does not tell which users exist.
+    /// Checks on this thread whether this is the password of `hash`. Without a hash the same amount of work is done, so
+    /// that the time taken does not reveal which users exist.
     pub fn matches_blocking(&self, hash: Option<&PasswordHash>) -> bool {
         let known = hash.and_then(|it| phc::PasswordHash::new(&it.0).ok());
         let matches =
@@ -82,7 +82,7 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// What passwords of unknown users are compared with; the cost of a check lies in its parameters.
+/// Hash with which passwords of unknown users are compared; its parameters determine the cost of a check.
 static NOBODY: LazyLock<phc::PasswordHash> = LazyLock::new(|| {
     let hash: std::result::Result<phc::PasswordHash, _> =
         Argon2::default().hash_password_with_salt(b"nobody", &[0; 16]);
@@ -96,12 +96,12 @@ tokio::task_local! {
     static ADDRESS: IpAddr;
 }
 
-/// Runs the work of a request that comes from this address; password checks know it then.
+/// Runs the work of a request from this address, and makes the address known to password checks.
 pub async fn asked_from<F: Future>(address: IpAddr, work: F) -> F::Output {
     ADDRESS.scope(address, work).await
 }
 
-/// The network of the address that asks: of IPv6 64 bits. None beside requests.
+/// Returns the network of the requesting address: for IPv6 its first 64 bits. `None` outside of requests.
 pub(crate) fn asking_network() -> Option<IpAddr> {
     match ADDRESS.try_with(|it| Claimant::from_address(*it)).ok()? {
         Claimant::Address(network) => Some(network),
@@ -109,17 +109,18 @@ pub(crate) fn asking_network() -> Option<IpAddr> {
     }
 }
 
-/// Whose check waits: of both the number is bounded.
+/// The account or address of a waiting check: the number of checks is limited for both.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Claimant {
-    /// Of an account, by tenant and name or id.
+    /// An account, by tenant and name or id.
     Account(String),
-    /// From an address.
+    /// An address.
     Address(IpAddr),
 }
 
 impl Claimant {
-    /// One network of 64 bits is one claimant: its owner has all addresses in it.
+    /// Creates the claimant of an address. An IPv6 network of 64 bits is one claimant, as its owner has all addresses
+    /// in it.
     fn from_address(address: IpAddr) -> Self {
         Self::Address(match address {
             IpAddr::V4(_) => address,
@@ -128,14 +129,14 @@ impl Claimant {
     }
 }
 
-/// Runs password work aside from the async threads, so many at once.
+/// Runs password hashing outside the async threads, limited to a number of concurrent checks.
 #[derive(Debug, Clone)]
 pub struct PasswordChecks {
     places: Arc<Semaphore>,
     queue: Arc<Queue>,
 }
 
-/// Checks that wait, in all and by claimant.
+/// Number of waiting checks, in total and by claimant.
 #[derive(Debug)]
 struct Queue {
     most: usize,
@@ -151,7 +152,7 @@ struct Counts {
 }
 
 impl PasswordChecks {
-    /// With the bounds `password_checks` and `password_queue`.
+    /// Creates it with the limits `password_checks` and `password_queue`.
     pub fn new(limits: &Limits) -> Self {
         Self {
             places: Arc::new(Semaphore::new(limits.password_checks.max(1))),
@@ -164,12 +165,12 @@ impl PasswordChecks {
         }
     }
 
-    /// [`Password::hash_blocking`], aside.
+    /// Runs [`Password::hash_blocking`] on a blocking thread.
     pub async fn hash(&self, password: Password, entropy: Entropy) -> Result<PasswordHash> {
         self.run(None, move || password.hash_blocking(&entropy)).await?
     }
 
-    /// [`Password::matches_blocking`], aside, for the account that this text tells from all others.
+    /// Runs [`Password::matches_blocking`] on a blocking thread, for the account that this text identifies.
     pub async fn matches(
         &self,
         account: Option<String>,
@@ -186,7 +187,7 @@ impl PasswordChecks {
     ) -> Result<R> {
         let address = ADDRESS.try_with(|it| Claimant::from_address(*it)).ok();
         let waiting = Waiting::enter(&self.queue, account.map(Claimant::Account).into_iter().chain(address))?;
-        // The semaphore is never closed; a permit of it goes with the work and outlives a caller who left.
+        // The semaphore is never closed; its permit is held by the work, even if the caller has gone away.
         let place = Arc::clone(&self.places).acquire_owned().await;
         drop(waiting);
         let done = tokio::task::spawn_blocking(move || {
@@ -197,7 +198,7 @@ impl PasswordChecks {
     }
 }
 
-/// One caller in the queue; leaves it when dropped, also when the request is given up.
+/// One caller in the queue; leaves it when dropped, also when the request is cancelled.
 struct Waiting {
     queue: Arc<Queue>,
     claimants: Vec<Claimant>,

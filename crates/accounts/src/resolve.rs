@@ -1,4 +1,4 @@
-//! From a token to a caller: of an API token or a web token, by the records it names.
+//! Resolves API tokens and web tokens to callers, using the records that they name.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use crate::token;
 use crate::user::User;
 
 impl Accounts {
-    /// The caller that a token stands for: an API token (`pnk_…`) or a JSON web token of ours.
+    /// Returns the caller of a token: an API token (`pnk_…`) or a JSON web token of this server.
     ///
     /// A web token names its user by the first of the claims `_id` (id), `user_id` (UUID) and `sub` (name).
-    /// It is refused with `aud` (made for another purpose, such as refreshing) and with a `tenant` that is
-    /// not this one. Groups are always those the user has now, never those of the token.
+    /// It is refused if it has an `aud` (issued for another purpose, such as refreshing) or a `tenant` other
+    /// than this one. Groups are always the user's current ones, never those of the token.
     ///
-    /// No store access for a token seen within the last second, two point reads otherwise.
+    /// Needs no store access for a token that was used within the last second, two point reads otherwise.
     pub async fn resolve(&self, tenant: &Tenant, token: &str) -> Result<Resolved> {
         let key = KeyRef { tenant: tenant.name(), token };
         let now_ms = self.clock().now_ms();
@@ -97,7 +97,7 @@ impl Accounts {
         Ok(Found::Caller(caller, proof, token.expires_at_ms))
     }
 
-    /// Whether the token was signed for another tenant, the one it names.
+    /// Says whether the token was signed for another tenant, the one that it names.
     fn is_of_another(&self, tenant: &Tenant, text: &str) -> bool {
         let other = jwt::claimed_tenant(text).filter(|it| it != tenant.name());
         other.is_some_and(|it| !matches!(self.verify(&it, text), Verified::Invalid(_)))
@@ -136,7 +136,7 @@ pub(crate) enum Found {
     Not(Resolved),
 }
 
-/// How a web token names its user.
+/// How a web token identifies its user.
 pub(crate) enum Subject {
     Id(String),
     Uuid(Uuid),

@@ -1,5 +1,5 @@
-//! The secret that tokens are signed with: from the configuration, or made once and kept in a file that
-//! its owner alone may read.
+//! The secret that signs tokens: from the configuration, or created once and kept in a file that only its
+//! owner may read.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -13,9 +13,9 @@ use crate::jwt;
 
 /// Name of the file in the catalogue's folder.
 pub const SECRET_FILE: &str = "signing.secret";
-/// The tenant whose tokens are signed with the secret as it stands.
+/// The tenant whose tokens are signed with the secret itself.
 const DEFAULT_TENANT: &str = "default";
-/// Shortest secret that is taken from a configuration, in bytes.
+/// Minimum length of a secret in a configuration, in bytes.
 const SHORTEST_BYTES: usize = 16;
 
 /// A text of the configuration that is never printed.
@@ -24,7 +24,7 @@ const SHORTEST_BYTES: usize = 16;
 pub struct Hidden(String);
 
 impl Hidden {
-    /// The text itself.
+    /// Returns the text itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -47,7 +47,7 @@ impl fmt::Debug for Hidden {
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// From the configuration (`JWT_SECRET` of a SciCat site). At least 16 bytes.
+    /// Creates it from the configuration (`JWT_SECRET` of a SciCat site). At least 16 bytes.
     pub fn from_text(text: &str) -> Result<Self> {
         if text.len() < SHORTEST_BYTES {
             let reason = format!(
@@ -59,7 +59,8 @@ impl Secret {
         Ok(Self(text.as_bytes().to_vec()))
     }
 
-    /// From a site's configuration that was written for another server: a short one is taken, with a warning.
+    /// Creates it from a site's configuration that was written for another server: a short one is accepted
+    /// with a warning.
     ///
     /// Errors: it is empty.
     pub fn of_site(text: &str) -> Result<Self> {
@@ -73,7 +74,7 @@ impl Secret {
         Self::from_text(text)
     }
 
-    /// Reads `signing.secret` in `folder`, or makes it (mode 0600). Programs that start at the same moment
+    /// Reads `signing.secret` in `folder`, or creates it (mode 0600). Programs that start at the same moment
     /// end up with the same secret.
     pub fn load_or_create(folder: &Path, entropy: &Entropy) -> Result<Self> {
         let path = folder.join(SECRET_FILE);
@@ -88,12 +89,12 @@ impl Secret {
         })
     }
 
-    /// A new secret, as text.
+    /// Returns a new secret, as text.
     pub fn made(entropy: &Entropy) -> String {
         hex(&entropy.bytes::<32>())
     }
 
-    /// The text of `signing.secret` in `folder`, if it is there.
+    /// Returns the text of `signing.secret` in `folder`, if it exists.
     pub fn text_in(folder: &Path) -> Result<Option<String>> {
         let path = folder.join(SECRET_FILE);
         match fs::read_to_string(&path) {
@@ -103,7 +104,8 @@ impl Secret {
         }
     }
 
-    /// Keeps a secret as `signing.secret` in `folder`, unless there is one. Gives the one that is there now.
+    /// Stores a secret as `signing.secret` in `folder`, unless there is one. Returns the one that is there
+    /// afterwards.
     pub fn keep_text(folder: &Path, text: &str) -> Result<String> {
         let path = folder.join(SECRET_FILE);
         if !path.exists() {
@@ -112,9 +114,9 @@ impl Secret {
         Ok(Self::text_in(folder)?.unwrap_or_default())
     }
 
-    /// The key of a tenant's tokens. That of the tenant `default` is the secret itself, so that programs
-    /// which share it can make and read tokens; the others are derived, so that no token of one tenant
-    /// holds in another.
+    /// Returns the key of a tenant's tokens. For the tenant `default` it is the secret itself, so that
+    /// programs that share the secret can create and read tokens; the others are derived, so that no token of
+    /// one tenant is valid for another.
     pub(crate) fn key_of(&self, tenant: &str) -> Vec<u8> {
         if tenant == DEFAULT_TENANT {
             return self.0.clone();
@@ -129,7 +131,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Writes aside and links into place: the file is never seen half written, and the first one wins.
+/// Writes a temporary file and links it into place: the file is never seen half written, and the first one
+/// wins.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let aside = path.with_extension(format!("secret.{}", std::process::id()));
     let written = write_new(&aside, text).and_then(|()| match fs::hard_link(&aside, path) {

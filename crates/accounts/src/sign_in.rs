@@ -1,8 +1,9 @@
-//! Logins at other servers: a directory (LDAP, Active Directory) or an OpenID Connect provider says who somebody is, and the
-//! account here follows what it says. Groups are those of the last login.
+//! Logins at other servers: a directory (LDAP, Active Directory) or an OpenID Connect provider identifies the user, and
+//! the account here is updated from what it reports. Groups are those of the last login.
 //!
-//! Whoever proves a name at such a server gets the account of that server's user, never an account that was made here: one
-//! with a password of its own, or one that belongs to another source, is refused, as its name could be chosen there.
+//! A user who proves a name at such a server gets the account of that server's user, never an account that was created
+//! here: an account with a password of its own, or one that belongs to another source, is refused, as its name could be
+//! chosen freely there.
 
 pub mod directory;
 mod person;
@@ -20,12 +21,12 @@ use crate::user::{self, User};
 pub use self::person::Person;
 pub use self::sources::Sources;
 
-/// How the user logged in last: `ldap`, `msad`, `oidc`, or `local` for a password kept here.
+/// Returns how the user logged in last: `ldap`, `msad`, `oidc`, or `local` for a password kept here.
 pub fn strategy(user: &User) -> &str {
     user.extra.get(SIGN_IN).and_then(|it| it.get("strategy")).and_then(|it| it.as_str()).unwrap_or("local")
 }
 
-/// The member of a user's `extra` that says where it comes from.
+/// The member of a user's `extra` that records its source.
 const SIGN_IN: &str = "signIn";
 
 fn source(user: &User) -> Option<&str> {
@@ -33,9 +34,9 @@ fn source(user: &User) -> Option<&str> {
 }
 
 impl Accounts {
-    /// The account of a person who logged in elsewhere, made or brought up to date.
+    /// Returns the account of a person who logged in elsewhere, created or updated.
     ///
-    /// Refused: an account that is not active, and one of the same name that is not theirs.
+    /// Refused: an inactive account, and one of the same name that belongs to somebody else.
     pub async fn arrive(&self, tenant: &Tenant, person: Person) -> Result<Login> {
         let (now_ms, entropy) = (self.clock().now_ms(), self.entropy().clone());
         let written = tenant.write(move |txn| settle(txn, &person, now_ms, &entropy)).await;
@@ -52,14 +53,14 @@ impl Accounts {
     }
 }
 
-/// The user of a person.
+/// Finds or creates the user of a person and updates it.
 ///
 /// Errors: [`AccountsError::NotTheirs`].
 fn settle(txn: &mut Txn<'_>, person: &Person, now_ms: i64, entropy: &Entropy) -> Result<User> {
     let id = match known(txn, person)? {
         Some(user) => user.id,
         None => match crate::user::by_username(txn, &person.username)? {
-            // An account without a password was put there for them.
+            // An account without a password was created in advance for them.
             Some(user) if user.password.is_none() && source(&user).is_none() => user.id,
             Some(user) => return Err(AccountsError::NotTheirs(user.username)),
             None => {

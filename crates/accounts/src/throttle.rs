@@ -1,7 +1,8 @@
-//! Failed logins are counted, and whoever has failed too often waits: so that passwords are not found by trying.
+//! Counts failed logins and makes callers with too many failures wait, so that passwords cannot be found by trying.
 //!
-//! Counted are an account's failures from one network, all failures of an account, and all of a network. Nobody can
-//! keep an account's owner out from elsewhere before [`BEYOND`] times the bound has failed. Counts are of one server.
+//! It counts the failures of an account from one network, all failures of an account, and all failures from a
+//! network. An attacker can lock the owner out on other networks only after [`BEYOND`] times as many failures as the
+//! limit. Counts are per server.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,9 +14,9 @@ use crate::clock::Clock;
 use crate::error::{AccountsError, Result};
 use crate::password::asking_network;
 
-/// By how much the bounds of an account, and of a network, exceed that of both together.
+/// Factor by which the limits of an account, and of a network, exceed the limit of both combined.
 const BEYOND: u32 = 10;
-/// How many counts are kept; when there are more, those that are over go.
+/// Maximum number of counts; if there are more, expired ones are removed.
 const KEPT: usize = 100_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,7 +26,7 @@ enum Counted {
     Network(IpAddr),
 }
 
-/// Failures since an instant.
+/// Number of failures since a point in time.
 #[derive(Debug, Clone, Copy)]
 struct Failures {
     n: u32,
@@ -41,7 +42,7 @@ pub(crate) struct Throttle {
     counts: Arc<Mutex<HashMap<Counted, Failures>>>,
 }
 
-/// A login under way.
+/// A login in progress.
 #[must_use = "say how it ended"]
 pub(crate) struct Attempt<'t> {
     throttle: &'t Throttle,
@@ -49,13 +50,13 @@ pub(crate) struct Attempt<'t> {
 }
 
 impl Throttle {
-    /// With the bounds `sign_in_failures` and `sign_in_window_s`.
+    /// Creates it with the limits `sign_in_failures` and `sign_in_window_s`.
     pub(crate) fn new(limits: &Limits, clock: Clock) -> Self {
         let window_ms = i64::try_from(limits.sign_in_window_s).unwrap_or(i64::MAX).saturating_mul(1_000);
         Self { most: limits.sign_in_failures, window_ms, clock, counts: Arc::default() }
     }
 
-    /// Begins a login.
+    /// Starts a login.
     ///
     /// Errors: [`AccountsError::TooManyFailures`].
     pub(crate) fn enter(&self, tenant: &str, username: &str) -> Result<Attempt<'_>> {
@@ -92,7 +93,7 @@ impl Throttle {
 }
 
 impl Attempt<'_> {
-    /// Name and password did not belong together.
+    /// Records that name or password were wrong.
     pub(crate) fn failed(self) {
         let Throttle { window_ms, clock, .. } = self.throttle;
         let now_ms = clock.now_ms();
@@ -110,7 +111,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// They did: the account's failures from there are forgotten.
+    /// Records a success: the account's failures from this network are forgotten.
     pub(crate) fn succeeded(self) {
         let mut counts = self.throttle.lock();
         for it in &self.counted {

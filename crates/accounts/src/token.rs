@@ -1,7 +1,7 @@
-//! API tokens: 32 random bytes that are shown once, kept as their SHA-256.
+//! API tokens: 32 random bytes that are shown once and stored as their SHA-256.
 //!
-//! A plain hash is enough here, other than for passwords: nobody guesses 256 random bits. A token is a
-//! record of the kind `accounts_token` by that hash, so that finding it is one read by id.
+//! A plain hash is sufficient, unlike for passwords, as 256 random bits cannot be guessed. A token is a
+//! record of the kind `accounts_token` whose id is that hash, so that finding it takes one read by id.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use sha2::{Digest as _, Sha256};
 use crate::entropy::{Entropy, hex};
 use crate::error::{AccountsError, Result};
 
-/// What the text of every token begins with, so that it is recognised, by us and by secret scanners.
+/// Prefix of every token, by which this server and secret scanners recognise it.
 const PREFIX: &str = "pnk_";
 
-/// Whether a text is an API token, known or not, and no web token.
+/// Says whether a text is an API token, known or not, rather than a web token.
 pub fn is_api_token(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
@@ -29,42 +29,42 @@ pub static TOKEN: Kind = Kind {
     ..Kind::named("accounts_token")
 };
 
-/// A token as it is kept.
+/// A token as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
     /// SHA-256 of the text, in hexadecimal.
     pub id: String,
-    /// What it is for; unique among the user's tokens.
+    /// Its purpose; unique among the user's tokens.
     pub name: String,
-    /// Id of the user it stands for.
+    /// Id of its user.
     pub user: String,
-    /// The groups it is good for, of those the user has; absent: all.
+    /// The groups to which it is restricted, out of the user's groups; if absent, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
-    /// When it ends, milliseconds since 1970; absent: never.
+    /// When it expires, in milliseconds since 1970; if absent, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<i64>,
-    /// When it was made, milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_at_ms: i64,
 }
 
-/// The text of a token, to be shown once and forgotten. Prints itself only through [`TokenText::reveal`].
+/// The text of a token, to be shown once and then dropped. Only [`TokenText::reveal`] gives access to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenText(String);
 
 impl TokenText {
-    /// A new one.
+    /// Creates a new token.
     pub fn random(entropy: &Entropy) -> Self {
         Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(entropy.bytes::<32>())))
     }
 
-    /// The text itself, e.g. `pnk_4fXh…`.
+    /// Returns the text itself, e.g. `pnk_4fXh…`.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The id that it is kept under.
+    /// Returns the id under which it is stored.
     pub fn id(&self) -> String {
         id_of(&self.0)
     }
@@ -76,12 +76,12 @@ impl fmt::Debug for TokenText {
     }
 }
 
-/// Whether `text` claims to be an API token (rather than a JSON web token).
+/// Says whether `text` has the form of an API token (rather than of a JSON web token).
 pub fn is_token(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
-/// The id that a token's text is kept under.
+/// Returns the id under which a token is stored.
 pub fn id_of(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
@@ -92,7 +92,7 @@ impl Token {
             .map_err(|error| StoreError::Damaged(format!("{} {:?}: {error}", TOKEN.name, record.id)).into())
     }
 
-    /// Whether it has ended.
+    /// Says whether it has expired.
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at_ms.is_some_and(|end_ms| end_ms <= now_ms)
     }
@@ -116,34 +116,34 @@ pub fn insert(txn: &mut Txn<'_>, token: &Token) -> Result<()> {
     }
 }
 
-/// Removes a token. Gives what was there.
+/// Removes a token and returns it.
 pub fn remove(txn: &mut Txn<'_>, id: &str) -> Result<Option<Token>> {
     txn.delete(&TOKEN, id)?.as_ref().map(Token::from_record).transpose()
 }
 
-/// The token with this id; see [`id_of`].
+/// Returns the token with this id; see [`id_of`].
 pub fn by_id(view: &mut View<'_>, id: &str) -> Result<Option<Token>> {
     view.get(&TOKEN, id)?.as_ref().map(Token::from_record).transpose()
 }
 
-/// The token with the sequence number of its last change.
+/// Returns the token with the sequence number of its last change.
 pub(crate) fn with_sequence(view: &mut View<'_>, id: &str) -> Result<Option<(Token, u64)>> {
     let Some(record) = view.get(&TOKEN, id)? else { return Ok(None) };
     Ok(Some((Token::from_record(&record)?, record.sequence)))
 }
 
-/// Sequence number of the last change of the token; none for an unknown token.
+/// Returns the sequence number of the token's last change; `None` for an unknown token.
 pub(crate) fn sequence(view: &mut View<'_>, id: &str) -> Result<Option<u64>> {
     Ok(view.get(&TOKEN, id)?.map(|record| record.sequence))
 }
 
-/// The tokens of a user, in the order they were made.
+/// Returns the tokens of a user, in order of creation.
 pub fn of_user(view: &mut View<'_>, user: &str) -> Result<Vec<Token>> {
     let query = Query::filter(Expr::Is("user".into(), Value::Text(user.into())));
     view.find(&TOKEN, &query)?.iter().map(Token::from_record).collect()
 }
 
-/// All tokens of the tenant, in the order they were made.
+/// Returns all tokens of the tenant, in order of creation.
 pub fn all(view: &mut View<'_>) -> Result<Vec<Token>> {
     view.find(&TOKEN, &Query::filter(Expr::All))?.iter().map(Token::from_record).collect()
 }

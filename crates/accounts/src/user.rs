@@ -1,7 +1,7 @@
 //! Users: the record, its kind, and the synchronous operations on it.
 //!
 //! A user is a record of the kind `accounts_user`, by `id`. All functions here run inside a closure of the
-//! store; [`crate::Accounts`] wraps them for servers and also tells its cache about changes.
+//! store; [`crate::Accounts`] wraps them for servers and also invalidates its cache.
 
 mod record;
 
@@ -21,8 +21,8 @@ pub fn insert(txn: &mut Txn<'_>, user: &User) -> Result<()> {
     Ok(())
 }
 
-/// Reads the user, lets `change` work on it and stores the outcome; id, UUID and the time of creation stay.
-/// Nothing is written when nothing changed.
+/// Reads the user, applies `change` and stores the result; id, UUID and the time of creation stay. Nothing is
+/// written if nothing changed.
 pub fn change(txn: &mut Txn<'_>, id: &str, now_ms: i64, change: impl FnOnce(&mut User)) -> Result<User> {
     let before = by_id(txn, id)?.ok_or_else(|| AccountsError::UnknownUser(id.into()))?;
     let mut after = before.clone();
@@ -37,7 +37,7 @@ pub fn change(txn: &mut Txn<'_>, id: &str, now_ms: i64, change: impl FnOnce(&mut
     by_id(txn, id)?.ok_or_else(|| AccountsError::UnknownUser(id.into()))
 }
 
-/// Removes the user and its tokens. Gives what was there.
+/// Removes the user and its tokens, and returns the user.
 pub fn remove(txn: &mut Txn<'_>, id: &str) -> Result<Option<User>> {
     let Some(user) = by_id(txn, id)? else { return Ok(None) };
     for it in token::of_user(txn, id)? {
@@ -47,7 +47,7 @@ pub fn remove(txn: &mut Txn<'_>, id: &str) -> Result<Option<User>> {
     Ok(Some(user))
 }
 
-/// A unique value that is taken, as accounts say it.
+/// Converts the store's error about a unique value that is already used.
 fn taken(error: StoreError) -> AccountsError {
     match error {
         StoreError::Duplicate { column: "username", value, .. } => AccountsError::UsernameTaken(value),

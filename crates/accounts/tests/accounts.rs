@@ -1,4 +1,4 @@
-//! Accounts over a real store: users, passwords, tokens, and what a kept caller notices.
+//! Accounts over a real store: users, passwords, tokens, and which changes a cached caller notices.
 
 use std::error::Error;
 
@@ -34,7 +34,7 @@ fn accounts(clock: &Clock) -> Result<Accounts, AccountsError> {
 }
 
 async fn site() -> Result<Site, Failure> {
-    // Making tenants waits for the disk.
+    // Creating tenants waits for the disk.
     tokio::task::spawn_blocking(new_site).await?
 }
 
@@ -171,7 +171,7 @@ async fn tokens_of_one_tenant_do_not_hold_in_another() -> Outcome {
     let token = site.accounts.sign_for("default", claims(json!({"_id": user.id})), 3600);
     assert!(matches!(site.accounts.resolve(&other, &token).await?, Resolved::Invalid));
     assert!(matches!(site.accounts.resolve(&site.tenant, &token).await?, Resolved::Caller(_)));
-    // One that names its tenant is known for what it is, one that lies about it is not.
+    // A token that names its tenant is recognised as another tenant's; one with a false tenant is not.
     let named = claims(json!({"_id": user.id, "tenant": "default"}));
     let token = site.accounts.sign_for("default", named.clone(), 3600);
     let resolved = site.accounts.resolve(&other, &token).await?;
@@ -189,11 +189,12 @@ async fn kept_callers_notice_changes_and_expiry() -> Outcome {
     let token = accounts.sign_for("default", claims(json!({"_id": user.id})), 10);
     assert_eq!(site.groups_of(&token).await?, Some(owned(&["g1", "everyone"])));
 
-    // A change through the same process holds at once.
+    // A change through the same process takes effect at once.
     accounts.change(tenant, &user.id, |it| it.groups = owned(&["g2"])).await?;
     assert_eq!(site.groups_of(&token).await?, Some(owned(&["g2", "everyone"])));
 
-    // One by another process, here another set of accounts over the same data, within a second.
+    // A change by another process, here a second instance of accounts over the same data, takes effect within
+    // a second.
     let elsewhere = self::accounts(&site.clock)?;
     elsewhere.change(tenant, &user.id, |it| it.groups = owned(&["g3"])).await?;
     assert_eq!(site.groups_of(&token).await?, Some(owned(&["g2", "everyone"])));

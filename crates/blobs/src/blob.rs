@@ -1,4 +1,4 @@
-//! What a record says of a file: where it lies, how long it is, and its checksum, in one text.
+//! What a record stores about a file: its key, its length and its checksum, in one text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::BlobError;
 
-/// Scheme of the identifiers by which kinds declare where their records name files.
+/// Scheme of the identifiers with which kinds declare where their records name files.
 pub const SCHEME: &str = "blob";
 
-/// Digits of a key.
+/// Number of digits of a key.
 const KEY_DIGITS: usize = 32;
-/// Digits of a checksum.
+/// Number of digits of a checksum.
 const SHA256_DIGITS: usize = 64;
 
-/// A file, as a record names it. In JSON, and as text: `<key>-<length>-<sha256>`, so that identifiers of one
-/// key are found by what they begin with.
+/// A file, as a record names it. In JSON, and as text: `<key>-<length>-<sha256>`, so that identifiers with
+/// the same key can be found by prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Blob {
-    /// 32 hexadecimal digits, random: who knows it was told.
+    /// 32 random hexadecimal digits, which cannot be guessed.
     pub key: String,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub length: u64,
     /// SHA-256 of the file, 64 hexadecimal digits in lower case.
     pub sha256: String,
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Blob {
     }
 }
 
-/// Whether a text can be a key: nothing that leads out of the tenant's files can.
+/// Says whether a text has the form of a key: such a text cannot lead out of the tenant's folder.
 pub(crate) fn is_key(text: &str) -> bool {
     is_hexadecimal(text, KEY_DIGITS)
 }
@@ -71,7 +71,7 @@ fn is_hexadecimal(text: &str, n_digits: usize) -> bool {
     text.len() == n_digits && text.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes
         .iter()

@@ -1,4 +1,4 @@
-//! The store of files: opening it, and what is asked of one file.
+//! The store of files: opening it, and operations on single files.
 
 use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
@@ -19,13 +19,13 @@ use crate::{Blob, BlobError, Result, Settings};
 
 /// Folder of the files in the catalogue's folder.
 const FOLDER: &str = "blobs";
-/// Begins the place of an S3 bucket.
+/// Prefix of the place of an S3 bucket.
 const S3: &str = "s3://";
-/// How often a request to S3 is tried again.
+/// How many times a request to S3 is retried.
 const RETRIES: usize = 4;
-/// How long one connection to S3 is tried.
+/// Timeout of connecting to S3.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Smallest part that S3 takes.
+/// Minimum size of a part that S3 accepts.
 const FEWEST_PART_BYTES: usize = 5 << 20;
 
 /// The files of all tenants. Clones share it.
@@ -34,7 +34,7 @@ pub struct Blobs(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ObjectStore>,
-    /// The folder, if the files lie in one.
+    /// The folder, if the files are in one.
     pub(crate) folder: Option<PathBuf>,
     prefix: Path,
     pub(crate) settings: Settings,
@@ -42,12 +42,12 @@ pub(crate) struct Inner {
     runtime: OwnRuntime,
 }
 
-/// The runtime on which calls wait that are not asynchronous themselves.
+/// The runtime on which blocking calls wait.
 #[derive(Default)]
 struct OwnRuntime(OnceLock<Runtime>);
 
 impl Drop for OwnRuntime {
-    /// Does not wait: the last owner may be on a thread of another runtime.
+    /// Does not wait, as the last owner may be on a thread of another runtime.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -62,9 +62,9 @@ impl fmt::Debug for Blobs {
 }
 
 impl Blobs {
-    /// Opens the place that the settings name; a folder is made in `folder`, for its owner alone.
+    /// Opens the place that the settings name; a folder is created in `folder`, accessible only to its owner.
     ///
-    /// Errors: the settings cannot be used; the folder cannot be made. S3 is first asked when a file is.
+    /// Errors: the settings are invalid; the folder cannot be created. S3 is first accessed when a file is.
     pub fn open(settings: &Settings, folder: &FilePath) -> Result<Self> {
         match settings.place.strip_prefix(S3) {
             Some(bucket) => Self::open_s3(settings, bucket),
@@ -76,7 +76,7 @@ impl Blobs {
         }
     }
 
-    /// In memory, for tests: gone with the last clone.
+    /// Creates a store in memory, for tests: it is deleted with the last clone.
     pub fn in_memory() -> Self {
         Self::of(Arc::new(InMemory::new()), None, Path::default(), &Settings::default())
     }
@@ -109,7 +109,7 @@ impl Blobs {
         let retry =
             RetryConfig { backoff: BackoffConfig::default(), max_retries: RETRIES, retry_timeout: timeout };
         let is_host = settings.addressing == Addressing::Host;
-        // The environment gives what the settings do not know: session tokens, roles of machines.
+        // The environment supplies what the settings do not contain: session tokens, roles of machines.
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(bucket)
             .with_region(&settings.region)
@@ -135,7 +135,7 @@ impl Blobs {
         Self(Arc::new(Inner { store, folder, prefix, settings: settings.clone(), folders, runtime }))
     }
 
-    /// Where the files lie, for people: no secret is in it.
+    /// Describes where the files are, for display; contains no secret.
     pub fn place(&self) -> String {
         match (&self.0.folder, self.0.settings.place.as_str()) {
             (Some(folder), _) => folder.display().to_string(),
@@ -144,7 +144,7 @@ impl Blobs {
         }
     }
 
-    /// The settings that it was opened with.
+    /// Returns the settings with which it was opened.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
@@ -153,7 +153,7 @@ impl Blobs {
         &self.0
     }
 
-    /// Takes a file away. One that is not there is no error: whoever asked has what it wants.
+    /// Deletes a file. A missing file is not an error, as the caller's goal is reached.
     pub async fn delete(&self, tenant: &str, key: &str) -> Result<()> {
         match self.0.store.delete(&self.path(tenant, key)?).await {
             Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
@@ -161,7 +161,7 @@ impl Blobs {
         }
     }
 
-    /// Whether the file is there with the length that its record says.
+    /// Says whether the file exists with the length in its record.
     pub async fn has(&self, tenant: &str, blob: &Blob) -> Result<bool> {
         match self.0.store.head(&self.path(tenant, &blob.key)?).await {
             Ok(meta) => Ok(meta.size == blob.length),
@@ -170,9 +170,9 @@ impl Blobs {
         }
     }
 
-    /// Whether the store answers: asks for a file that is not there.
+    /// Checks that the store answers, by asking for a file that does not exist.
     ///
-    /// Errors: it does not, or refuses.
+    /// Errors: it does not answer, or refuses.
     pub async fn probe(&self) -> Result<()> {
         if let Some(folder) = &self.0.folder {
             let found = std::fs::metadata(folder);
@@ -184,10 +184,10 @@ impl Blobs {
         }
     }
 
-    /// Waits for `work` on a runtime of the store's own.
+    /// Waits for `work` on the store's own runtime.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         let make = || {
-            // One thread drives all sockets; work itself is polled by whoever waits.
+            // One thread drives all sockets; the work itself is polled by the waiting thread.
             let built = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(1)
                 .thread_name("blobs")
@@ -200,12 +200,12 @@ impl Blobs {
         self.0.runtime.0.get_or_init(make).block_on(work)
     }
 
-    /// The folder of a tenant's files.
+    /// Returns the folder of a tenant's files.
     pub(crate) fn tenant_path(&self, tenant: &str) -> Path {
         self.0.prefix.clone().join(tenant)
     }
 
-    /// Has the folder in which a new file lies on disk, where files lie in folders.
+    /// If files are in folders, flushes the name of the folder that contains a new file to disk.
     pub(crate) async fn keep_folder(&self, path: &Path) -> Result<()> {
         let Some(root) = self.0.folder.clone() else { return Ok(()) };
         let (blobs, file) = (self.clone(), root.join(path.as_ref()));
@@ -214,7 +214,7 @@ impl Blobs {
         kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(failed)
     }
 
-    /// `PREFIX/TENANT/first two digits/rest`. Errors: the key is none.
+    /// Returns `PREFIX/TENANT/first two digits/rest`. Errors: the key is invalid.
     pub(crate) fn path(&self, tenant: &str, key: &str) -> Result<Path> {
         if !is_key(key) {
             return Err(BlobError::Reference(key.to_owned()));

@@ -1,36 +1,36 @@
-//! Why a file could not be written or read.
+//! Errors of writing and reading files.
 
-/// What a call of this crate gives.
+/// Result of a call of this crate.
 pub type Result<T, E = BlobError> = std::result::Result<T, E>;
 
-/// A refusal or failure. No key or secret of the store is in its text.
+/// An error. Its text contains no key or secret of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
-    /// Nothing lies under the key.
+    /// There is no file with the key.
     #[error(
         "the file {key} is not there; was it swept, or does [blobs] name another place than when it was written?"
     )]
     Missing {
-        /// The key asked for.
+        /// The requested key.
         key: String,
     },
-    /// What was read is not what was written.
+    /// The content that was read differs from what was written.
     #[error("the file {key} is damaged: {found}, expected {expected}; restore it from a backup")]
     Damaged {
         /// The key.
         key: String,
-        /// What was read.
+        /// What was found.
         found: String,
-        /// What its record says.
+        /// What its record states.
         expected: String,
     },
-    /// More came than a file may hold.
+    /// The input is larger than a file may be.
     #[error("the file is larger than blobs.file_bytes allows ({most_bytes} bytes)")]
     TooLarge {
-        /// The bound.
+        /// The limit.
         most_bytes: u64,
     },
-    /// A text that names no file.
+    /// A text that is not a reference to a file.
     #[error(
         "{0:?} names no file; expected 32 hexadecimal digits, `-`, a length in bytes, `-`, a SHA-256 in hexadecimal"
     )]
@@ -40,9 +40,9 @@ pub enum BlobError {
     Range {
         /// First byte.
         start: u64,
-        /// Behind the last byte.
+        /// The position after the last byte.
         end: u64,
-        /// Bytes of the file.
+        /// Length of the file in bytes.
         length: u64,
     },
     /// The configuration cannot be used.
@@ -51,10 +51,10 @@ pub enum BlobError {
     /// The disk or the bucket is full.
     #[error("no space left for files; free some and try again")]
     Full,
-    /// The store does not answer or refuses; what was not finished is not there.
+    /// The store does not answer or refuses; unfinished files do not exist.
     #[error("the store of files cannot be used: {0}")]
     Unavailable(String),
-    /// The one who sends the file stopped.
+    /// The sender of the file stopped.
     #[error("the file was not received: {0}")]
     Source(String),
 }
@@ -65,7 +65,7 @@ impl From<object_store::Error> for BlobError {
     }
 }
 
-/// Whether an I/O error says that the disk is full, anywhere in the chain of causes.
+/// Says whether an I/O error, or any of its causes, means that the disk is full.
 fn is_full(error: &object_store::Error) -> bool {
     let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(cause) = at {
@@ -78,7 +78,7 @@ fn is_full(error: &object_store::Error) -> bool {
     false
 }
 
-/// An error with what caused it; causes that say the same again are left out.
+/// Formats an error with its causes; causes that only repeat the text are left out.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut at = error.source();

@@ -1,7 +1,7 @@
-//! Folders of files, on disk under their names.
+//! Folders of files whose names are flushed to disk.
 //!
-//! The store of files has a folder that it makes flushed, but only when it makes it: one that another upload has just
-//! made, or a process that was killed before its flush, may be lost with all that was put into it since.
+//! The store of files flushes a folder, but only when it creates it. A folder that another upload has just created,
+//! or a process that was killed before its flush, may be lost with everything that was put into it since.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File};
@@ -10,20 +10,21 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Folders remembered at most (256 for each tenant that files come to): beyond, they are flushed again.
+/// Maximum number of folders that are remembered (256 for each tenant with files); if there are more, they are
+/// flushed again.
 const MOST_FOLDERS: usize = 100_000;
 
-/// Has the names in a folder on disk.
+/// Flushes the names in a folder to disk.
 fn flush(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes a folder for its owner alone, with those above it; their names are on disk when this returns.
+/// Creates a folder with its parents, accessible only to its owner; their names are on disk when this returns.
 pub(crate) fn make(folder: &Path) -> io::Result<()> {
     let is_new = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
     let n_new = folder.ancestors().take_while(is_new).count();
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // The folder itself may be there since a moment ago: its name is flushed in any case.
+    // The folder itself may have been created a moment ago, so its name is flushed in any case.
     for made in folder.ancestors().take(n_new.max(1)) {
         let above = made.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         flush(above)?;
@@ -36,7 +37,7 @@ pub(crate) fn make(folder: &Path) -> io::Result<()> {
 pub(crate) struct Folders(Mutex<HashSet<PathBuf>>);
 
 impl Folders {
-    /// Has the names of the folder of a file and of those above it, up to `root`, on disk.
+    /// Ensures that the names of a file's folder and of its parents, up to `root`, are on disk.
     pub(crate) fn keep(&self, root: &Path, file: &Path) -> io::Result<()> {
         let Some(folder) = file.parent() else { return Ok(()) };
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);

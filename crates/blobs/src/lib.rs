@@ -1,10 +1,11 @@
-//! Files beside the records: in a local folder or an S3 bucket, checksummed on the way in and out.
+//! Files in addition to the records: in a local folder or an S3 bucket, checksummed when written and when read.
 //!
-//! A record names its files by [`Blob`]s, one short text each; what no record names is nobody's. A file is
-//! written under a temporary name (in S3 as a multipart upload), gets its random key when it is whole, and is
-//! seen by others when the record that names it is committed. A file whose record was never committed, or was
-//! deleted, is found by [`Blobs::sweep`]. Kinds that own files declare an identifier of the scheme [`SCHEME`]
-//! at the path of the text, so that the catalogue itself knows in the record's transaction which files are owned.
+//! A record names its files by [`Blob`]s, one short text each; files that no record names belong to nobody. A
+//! file is written under a temporary name (in S3 as a multipart upload), gets its random key when it is complete,
+//! and becomes visible to others when the record that names it is committed. A file whose record was never
+//! committed, or was deleted, is found by [`Blobs::sweep`]. Kinds that own files declare an identifier of the
+//! scheme [`SCHEME`] at the path of the text, so that the catalogue itself records in the record's transaction
+//! which files are owned.
 //!
 //! ```
 //! use pinakes_blobs::Blobs;

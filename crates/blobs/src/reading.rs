@@ -1,4 +1,4 @@
-//! A file on its way out, compared with its checksum.
+//! Reads a file and verifies its checksum.
 
 use std::io;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use sha2::{Digest as _, Sha256};
 use crate::blob::hexadecimal;
 use crate::{Blob, BlobError, Blobs, Result};
 
-/// The pieces of a file, or of a range of it. The last piece of a whole file is given when the checksum of all is
-/// right.
+/// The pieces of a file, or of a range of it. The last piece of a whole file is only returned if the checksum of
+/// all pieces is right.
 pub struct Reading {
     pieces: BoxStream<'static, object_store::Result<Bytes>>,
     blob: Blob,
-    /// Of a whole file; a range has no checksum of its own.
+    /// Set for a whole file; a range has no checksum of its own.
     hash: Option<Sha256>,
     left: u64,
     is_done: bool,
@@ -41,7 +41,7 @@ impl Reading {
         Self { pieces, blob: blob.clone(), hash: None, left: 0, is_done: true }
     }
 
-    /// Bytes still to come.
+    /// Returns the number of bytes still to come.
     pub fn left(&self) -> u64 {
         self.left
     }
@@ -102,7 +102,7 @@ impl Stream for Reading {
     }
 }
 
-/// A file as a plain reader, for code that is not asynchronous.
+/// A file as a plain reader, for blocking code.
 pub struct BlobReader {
     blobs: Blobs,
     reading: Reading,
@@ -130,8 +130,8 @@ impl io::Read for BlobReader {
 }
 
 impl Blobs {
-    /// Reads a file, or a range of its bytes. A whole file is compared with its checksum: one that differs ends
-    /// in an error before its last piece is given.
+    /// Reads a file, or a range of its bytes. A whole file is verified with its checksum: if it differs, there is
+    /// an error instead of the last piece.
     pub async fn get(&self, tenant: &str, blob: &Blob, range: Option<Range<u64>>) -> Result<Reading> {
         let path = self.path(tenant, &blob.key)?;
         if let Some(Range { start, end }) = range.clone()
@@ -155,7 +155,7 @@ impl Blobs {
         Ok(Reading::of(blob, &asked, found.into_stream()))
     }
 
-    /// The same for callers that are not asynchronous. Not to be used on a thread that drives a runtime.
+    /// Does the same for blocking callers. Must not be called on a thread that drives a runtime.
     pub fn reader(&self, tenant: &str, blob: &Blob, range: Option<Range<u64>>) -> Result<BlobReader> {
         let reading = self.block_on(self.get(tenant, blob, range))?;
         Ok(BlobReader::of(self.clone(), reading))

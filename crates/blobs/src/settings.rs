@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// A text that is never shown.
+/// A text that is never printed.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct SecretText(pub String);
@@ -15,38 +15,39 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// Where files are kept, and what bounds them. `Default` is a folder beside the records.
+/// Where files are kept, and their limits. `Default` is a folder next to the records.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Empty: the folder `blobs` in the catalogue's; `s3://bucket` or `s3://bucket/prefix`: an S3 bucket.
+    /// If empty, the folder `blobs` in the catalogue's folder; `s3://bucket` or `s3://bucket/prefix` for an S3
+    /// bucket.
     pub place: String,
-    /// URL of the S3 service; empty for Amazon's own of the region.
+    /// URL of the S3 service; if empty, Amazon's own for the region.
     pub endpoint: String,
     /// Region of the bucket.
     pub region: String,
-    /// Id of the S3 key. Empty: what the machine's role gives.
+    /// Id of the S3 key. If empty, the credentials of the machine's role.
     pub access_key_id: String,
     /// The S3 key itself.
     pub secret_access_key: SecretText,
     /// Whether the bucket is in the path of the URL (`path`) or in its host (`host`).
     pub addressing: Addressing,
-    /// Largest file, in bytes (1 TiB).
+    /// Maximum size of a file, in bytes (1 TiB).
     pub file_bytes: u64,
-    /// Bytes of one part of a multipart upload (8 MiB): held in memory per upload.
+    /// Size of one part of a multipart upload in bytes (8 MiB), which is held in memory per upload.
     pub part_bytes: usize,
-    /// How long the store may take to answer, in milliseconds (30 s).
+    /// Timeout of the store, in milliseconds (30 s).
     pub timeout_ms: u64,
-    /// Age in seconds from which a file that no record names is swept (1 day): longer than any upload takes until
-    /// its record is committed.
+    /// Age in seconds at which a file that no record names is swept (1 day). It must exceed the time from the
+    /// start of an upload to the commit of its record.
     pub sweep_after_s: u64,
 }
 
-/// Where the bucket stands in an S3 URL.
+/// Where an S3 URL contains the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Addressing {
-    /// `https://service/bucket/key`, which every service understands.
+    /// `https://service/bucket/key`, which every service supports.
     Path,
     /// `https://bucket.service/key`.
     Host,
@@ -70,7 +71,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// With the variables of the environment that S3 programs use over them: `AWS_ENDPOINT_URL`, `AWS_REGION`,
+    /// Overrides settings with the environment variables that S3 programs use: `AWS_ENDPOINT_URL`, `AWS_REGION`,
     /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`.
     #[must_use]
     pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {

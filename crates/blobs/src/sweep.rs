@@ -1,4 +1,4 @@
-//! Finding files that no record names.
+//! Deletes files that no record names.
 
 use std::path::Path as FilePath;
 use std::time::{Duration, SystemTime};
@@ -9,24 +9,25 @@ use object_store::path::Path;
 use crate::blob::is_key;
 use crate::{Blobs, Result};
 
-/// Files asked about at once.
+/// Number of files whose ownership is checked at once.
 const STEP_FILES: usize = 500;
 
-/// What a sweep did.
+/// The outcome of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Files seen.
+    /// Number of files seen.
     pub n_files: u64,
-    /// Files taken away: nobody's and old enough. Beginnings of files whose writer died count too.
+    /// Number of deleted files, which belonged to nobody and were old enough. Unfinished files of dead writers are
+    /// included.
     pub n_deleted: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub n_bytes: u64,
 }
 
 impl Blobs {
-    /// Takes away the files of a tenant that are older than `age` and that no record names. `is_owned` is asked for
-    /// up to 500 keys at a time and answers in their order; it may be asked late, never early: a file that it does
-    /// not know and that is old enough goes.
+    /// Deletes the files of a tenant that are older than `age` and that no record names. `is_owned` is called with
+    /// up to 500 keys at a time and answers in their order. It may answer from a later state of the records, never
+    /// from an earlier one, as a file that it does not know is deleted if it is old enough.
     pub async fn sweep<E: From<crate::BlobError>>(
         &self,
         tenant: &str,
@@ -61,7 +62,7 @@ impl Blobs {
     }
 }
 
-/// The key of `…/first two digits/rest`.
+/// Returns the key of a path `…/first two digits/rest`.
 fn key_of(path: &Path) -> Option<String> {
     let mut parts: Vec<_> = path.parts().collect();
     let (rest, folder) = (parts.pop()?, parts.pop()?);
@@ -69,7 +70,7 @@ fn key_of(path: &Path) -> Option<String> {
     is_key(&key).then_some(key)
 }
 
-/// Takes away what a writer that died had begun: files whose names end in `#` and a number.
+/// Deletes unfinished files of dead writers: files whose names end in `#` and a number.
 fn sweep_beginnings(folder: &FilePath, until: SystemTime, swept: &mut Swept) -> Result<()> {
     let failed =
         |error: std::io::Error| crate::BlobError::Unavailable(format!("{}: {error}", folder.display()));
@@ -80,7 +81,7 @@ fn sweep_beginnings(folder: &FilePath, until: SystemTime, swept: &mut Swept) -> 
     for entry in entries {
         let entry = entry.map_err(failed)?;
         let meta = match entry.metadata() {
-            // Finished or given up meanwhile.
+            // The upload has finished or was aborted meanwhile.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             other => other.map_err(failed)?,
         };

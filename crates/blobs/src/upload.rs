@@ -1,4 +1,4 @@
-//! A file on its way in.
+//! Uploads of files.
 
 use std::fmt;
 use std::io::Read;
@@ -12,17 +12,17 @@ use sha2::{Digest as _, Sha256};
 use crate::blob::hexadecimal;
 use crate::{Blob, BlobError, Blobs, Result};
 
-/// Parts of one upload on their way at once.
+/// Maximum number of concurrent parts of one upload.
 const PARTS_AT_ONCE: usize = 2;
 
-/// A file on its way in. Dropped before [`Upload::finish`], nothing of it stays.
+/// An upload. If it is dropped before [`Upload::finish`], nothing of it stays.
 pub struct Upload {
     blobs: Blobs,
     path: Path,
     key: String,
     hash: Sha256,
     length: u64,
-    /// What came before the first part was full: a small file is one request.
+    /// The bytes before the first part is full: a small file is sent in one request.
     begun: BytesMut,
     parts: Option<WriteMultipart>,
 }
@@ -32,14 +32,14 @@ impl Upload {
         Self { blobs, path, key, hash: Sha256::new(), length: 0, begun: BytesMut::new(), parts: None }
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Takes the next piece; waits while the store is slower than its source.
+    /// Takes the next piece; waits if the store is slower than the source.
     ///
-    /// Errors: the file becomes too large; the store fails. Nothing is kept then.
+    /// Errors: the file becomes too large; the store fails. Nothing is kept in these cases.
     pub async fn write(&mut self, piece: Bytes) -> Result<()> {
         let written = self.write_piece(piece).await;
         if written.is_err() {
@@ -74,7 +74,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Makes the file whole and durable, under its key. Until a record names it, it is nobody's.
+    /// Completes the file and makes it durable, under its key. Until a record names it, it belongs to nobody.
     pub async fn finish(mut self) -> Result<Blob> {
         match self.parts.take() {
             Some(parts) => {
@@ -90,7 +90,7 @@ impl Upload {
         Ok(Blob { key: std::mem::take(&mut self.key), length: self.length, sha256 })
     }
 
-    /// Gives the file up.
+    /// Aborts the upload.
     pub async fn abort(mut self) {
         self.abort_parts().await;
     }
@@ -120,7 +120,8 @@ impl Drop for Upload {
 }
 
 impl Blobs {
-    /// Begins a file of a tenant. It is there when [`Upload::finish`] has returned, and owned when a record names it.
+    /// Starts an upload of a tenant. The file exists when [`Upload::finish`] has returned, and is owned when a record
+    /// names it.
     pub fn begin(&self, tenant: &str) -> Result<Upload> {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random)
@@ -133,9 +134,9 @@ impl Blobs {
         Ok(Upload::new(self.clone(), path, key))
     }
 
-    /// Writes a whole stream as a file of a tenant. Nothing is left of one that stops in an error.
+    /// Writes a whole stream as a file of a tenant. If the stream ends in an error, nothing is kept.
     ///
-    /// Errors: [`BlobError::Source`] with what the stream says; it is too long; the store fails.
+    /// Errors: [`BlobError::Source`] with the stream's error; it is too long; the store fails.
     pub async fn put<E: fmt::Display>(
         &self,
         tenant: &str,
@@ -144,7 +145,7 @@ impl Blobs {
         fill(self.begin(tenant)?, stream).await
     }
 
-    /// The same for callers that are not asynchronous. Not to be called on a thread that drives a runtime.
+    /// Does the same for blocking callers. Must not be called on a thread that drives a runtime.
     pub fn put_blocking(&self, tenant: &str, mut source: impl Read) -> Result<Blob> {
         let mut upload = self.begin(tenant)?;
         let mut buffer = vec![0; COPY_BYTES];
@@ -162,7 +163,7 @@ impl Blobs {
     }
 }
 
-/// Bytes that one read of a caller that is not asynchronous hands to an upload.
+/// Number of bytes that a blocking caller reads and passes on at once.
 pub(crate) const COPY_BYTES: usize = 64 << 10;
 
 pub(crate) async fn fill<E: fmt::Display>(

@@ -1,6 +1,6 @@
-//! What the store of files promises, asked of a folder, and of an S3 service when `PINAKES_TEST_S3` names one
-//! (its URL; a fresh bucket's name, and the key in `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, are what the
-//! service takes: `PINAKES_TEST_S3_BUCKET`).
+//! Guarantees of the store of files, tested with a folder, and with an S3 service if `PINAKES_TEST_S3` contains
+//! its URL. `PINAKES_TEST_S3_BUCKET` names an empty bucket, and the key is in `AWS_ACCESS_KEY_ID` and
+//! `AWS_SECRET_ACCESS_KEY`.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use pinakes_blobs::{Blob, BlobError, Blobs, Settings, Swept};
 use tempfile::TempDir;
 
-/// Smallest part that S3 takes.
+/// Minimum size of a part that S3 accepts.
 const PART_BYTES: usize = 5 << 20;
 const TENANT: &str = "library";
 /// SHA-256 of `a file`, from sha256sum.
@@ -39,7 +39,7 @@ fn places() -> Vec<Place> {
 
 fn s3(endpoint: &str) -> Settings {
     let bucket = std::env::var("PINAKES_TEST_S3_BUCKET").unwrap_or_else(|_| "pinakes".to_owned());
-    // Each run has a place of its own in the bucket.
+    // Each run uses its own prefix in the bucket.
     let run = tempfile::Builder::new().tempfile().expect("a name").path().file_name().map(|it| it.to_owned());
     let run = run.and_then(|it| it.into_string().ok()).unwrap_or_default().replace('.', "");
     let settings = Settings {
@@ -58,7 +58,7 @@ fn on_each(test: impl Fn(&Place)) {
     }
 }
 
-/// Bytes that differ everywhere, so that parts in a wrong order are seen.
+/// Returns bytes without repetition, so that parts in a wrong order are detected.
 fn content(n_bytes: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {
@@ -74,7 +74,7 @@ fn read(blobs: &Blobs, blob: &Blob) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The only file of a folder.
+/// Returns the only file of a folder.
 fn only_file(place: &Place) -> PathBuf {
     fn files(folder: &Path, list: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -91,7 +91,7 @@ fn only_file(place: &Place) -> PathBuf {
 #[test]
 fn what_was_written_is_read() {
     on_each(|place| {
-        // None, one piece, just a part, some parts and a rest.
+        // Empty, one piece, exactly one part, several parts and a rest.
         for n_bytes in [0, 1, 100, PART_BYTES, PART_BYTES * 2 + 1_234] {
             let bytes = content(n_bytes);
             let blob = place.blobs.put_blocking(TENANT, &bytes[..]).expect("a file");
@@ -110,7 +110,7 @@ fn a_checksum_is_that_of_the_bytes() {
         let blob = place.blobs.put_blocking(TENANT, &b"a file"[..]).expect("a file");
         assert_eq!(blob.sha256, A_FILE);
         let empty = place.blobs.put_blocking(TENANT, &b""[..]).expect("a file");
-        // SHA-256 of nothing, FIPS 180-4 example.
+        // SHA-256 of the empty input, FIPS 180-4 example.
         assert_eq!(empty.sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     });
 }
@@ -151,7 +151,7 @@ fn a_damaged_file_never_arrives_whole() {
     std::fs::write(&file, &whole[..99_999]).expect("a cut");
     let error = read(&place.blobs, &blob).expect_err("the cut is found");
     assert!(error.to_string().contains("99999 bytes, expected 100000 bytes"), "{error}");
-    // Nothing of the last piece was given, whatever came before it.
+    // Nothing of the last piece was returned, whatever came before it.
     std::fs::write(&file, &changed).expect("a change");
     let given: usize = place.blobs.block_on(async {
         let reading = place.blobs.get(TENANT, &blob, None).await.expect("a beginning");
@@ -177,10 +177,11 @@ fn what_stops_leaves_nothing() {
     });
 }
 
-/// Sweeps all that is not in `owned`, however young.
+/// Sweeps everything that is not in `owned`, regardless of age.
 fn sweep(blobs: &Blobs, owned: &[&Blob]) -> Swept {
     let owned: HashSet<&str> = owned.iter().map(|it| it.key.as_str()).collect();
-    // A file's time may be of a coarser clock, or of another machine's: a day ahead is behind all of them.
+    // File times may come from a coarser clock, or from another machine's: a day ahead is later than all of
+    // them.
     let swept = blobs.block_on(blobs.sweep(TENANT, Duration::ZERO, |keys| {
         Ok::<_, BlobError>(keys.iter().map(|key| owned.contains(key.as_str())).collect())
     }));
@@ -196,7 +197,7 @@ fn what_nobody_owns_is_swept_when_it_is_old() {
         let day = Duration::from_secs(24 * 3600);
         let young = place.blobs.block_on(place.blobs.sweep(TENANT, day, |_| Ok::<_, BlobError>(Vec::new())));
         assert_eq!(young.ok(), Some(Swept { n_files: 2, n_deleted: 0, n_bytes: 0 }));
-        // The service's clock counts in seconds.
+        // The service's clock has a resolution of seconds.
         let mut swept = Swept::default();
         for _ in 0..600 {
             swept = sweep(&place.blobs, &[&mine]);
@@ -244,7 +245,7 @@ fn a_file_is_copied_once_and_deleted_once() {
 #[test]
 fn a_store_that_cannot_be_used_says_so() {
     on_each(|place| place.blobs.block_on(place.blobs.probe()).expect("a store"));
-    // A port that was free a moment ago: nobody answers.
+    // A port that was free a moment ago: there is no server.
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
     let dead = Settings {
         place: "s3://pinakes".to_owned(),

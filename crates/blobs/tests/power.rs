@@ -1,7 +1,8 @@
-//! Power failures: a file that was acknowledged is there and whole, and none is there by half, whatever the disk kept of what
-//! was not flushed. Every flush of the process is recorded (`pinakes_test_support::power`).
+//! Power failures: an acknowledged file exists and is complete, and none exists partially, whichever unflushed data the
+//! disk kept. Every flush of the process is recorded (`pinakes_test_support::power`).
 //!
-//! `PINAKES_POWER_CUTS` is how many failures are tried, `PINAKES_POWER_SEED` begins another series; both are told on failure.
+//! `PINAKES_POWER_CUTS` is the number of failures, `PINAKES_POWER_SEED` selects another series; both are printed on
+//! failure.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -14,14 +15,14 @@ use pinakes_test_support::power::{Dice, Flush, Moment, Recording, number};
 pinakes_test_support::record_flushes!();
 
 const N_WRITERS: usize = 3;
-/// What goes beyond is written part by part.
+/// Larger files are written in several parts.
 const PART_BYTES: usize = 3_000;
-/// Failures of one life.
+/// Number of failures in one run.
 const CUTS_OF_LIFE: usize = 40;
-/// Of so many moments around a flush, one is a failure.
+/// One of this many moments around flushes is a failure.
 const ONE_OF: usize = 6;
 const TENANTS: [&str; 2] = ["library", "museum"];
-/// Where files lie, and where they are copied to.
+/// Where files are written, and where they are copied to.
 const PLACES: [&str; 2] = ["data", "elsewhere"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Overlooked {
     }
 }
 
-/// A file of this place and tenant.
+/// A file with its place and tenant.
 type Written = (&'static str, &'static str, Blob);
 
 fn open(root: &Path, place: &str) -> Blobs {
@@ -49,7 +50,7 @@ fn open(root: &Path, place: &str) -> Blobs {
     Blobs::open(&settings, &root.join(place)).unwrap()
 }
 
-/// Bytes that say how many they are, and differ everywhere.
+/// Returns bytes that start with their length and do not repeat.
 fn content(n_bytes: usize) -> Vec<u8> {
     let mut dice = Dice::new(n_bytes as u64);
     let mut bytes = (n_bytes as u64).to_be_bytes().to_vec();
@@ -62,7 +63,8 @@ fn is_whole(bytes: &[u8]) -> bool {
     n_bytes.is_some_and(|it| it < 1 << 20 && content(usize::try_from(it).unwrap()) == bytes)
 }
 
-/// Writes and copies files in a folder until the power has failed so often; what was acknowledged by then, each time.
+/// Writes and copies files in a folder until the number of power failures is reached; returns for each failure what was
+/// acknowledged by then.
 fn moments(overlooked: Overlooked, dice: &mut Dice) -> Vec<(Vec<Written>, Moment)> {
     let root = tempfile::tempdir().unwrap();
     let written = Arc::new(Mutex::new(Vec::new()));
@@ -107,7 +109,7 @@ fn moments(overlooked: Overlooked, dice: &mut Dice) -> Vec<(Vec<Written>, Moment
     seen.into_iter().zip(moments).collect()
 }
 
-/// Files under the name of a key that are not whole.
+/// Collects incomplete files that have the name of a key.
 fn halves(folder: &Path, out: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -121,7 +123,7 @@ fn halves(folder: &Path, out: &mut Vec<String>) {
     }
 }
 
-/// What is wrong on a disk after a power failure.
+/// Returns what is wrong on a disk after a power failure.
 fn faults(written: &[Written], moment: &Moment, dice: &mut Dice) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     moment.disk(root.path(), dice).unwrap();
@@ -139,7 +141,7 @@ fn faults(written: &[Written], moment: &Moment, dice: &mut Dice) -> Vec<String> 
     faults
 }
 
-/// The first disk of a series that is not as it should be.
+/// Returns the first fault in a series of disks.
 fn first_fault(overlooked: Overlooked, n_cuts: usize) -> Option<String> {
     let seed = number("PINAKES_POWER_SEED", 20_261_125);
     let mut dice = Dice::new(seed);
@@ -163,7 +165,7 @@ fn a_file_that_was_acknowledged_survives_a_power_failure() {
     assert_eq!(first_fault(Overlooked::Nothing, n_cuts), None);
 }
 
-/// The test above would notice if a flush of any sort were forgotten.
+/// The test above would detect if a type of flush were omitted.
 #[test]
 fn without_flushes_of_one_sort_something_is_lost() {
     for overlooked in [Overlooked::Files, Overlooked::Folders] {
@@ -171,7 +173,7 @@ fn without_flushes_of_one_sort_something_is_lost() {
     }
 }
 
-/// A process that was killed had made the folders, and had not flushed them.
+/// Another process created the folders and was killed before it flushed them.
 #[test]
 fn folders_that_somebody_else_has_made_are_flushed() {
     let root = tempfile::tempdir().unwrap();

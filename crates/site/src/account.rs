@@ -1,4 +1,4 @@
-//! The visitor's own account: who they are here, their API tokens, their password.
+//! The visitor's own account: the user, their API tokens, their password.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -14,24 +14,24 @@ use crate::error::{Result, SiteError};
 use crate::fields::Fields;
 use crate::record::text;
 
-/// Fewest characters of a password that is set on a page.
+/// Minimum length of a password that is set on a page, in characters.
 pub(crate) const PASSWORD_CHARACTERS_MIN: usize = 8;
-/// Most characters of a token's name.
+/// Maximum length of a token's name, in characters.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// Longest life of a token that ends, in days.
+/// Maximum lifetime of a token that expires, in days.
 const DAYS_MAX: i64 = 3650;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What a form led to, on the page that it leads back to.
+/// The outcome of a form, for the page that is shown again.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Outcome {
-    /// Key of a sentence about what was done.
+    /// Key of the sentence that reports a success.
     pub(crate) done_key: Option<&'static str>,
-    /// Key of a sentence about what is wrong.
+    /// Key of the sentence that reports a fault.
     pub(crate) fault_key: Option<&'static str>,
-    /// What the accounts say against it.
+    /// The error of the accounts.
     pub(crate) refused: Option<String>,
-    /// A token, shown this once.
+    /// A new token, shown only this once.
     pub(crate) token: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Outcome {
         Self { fault_key: Some(key), ..Self::default() }
     }
 
-    /// A refusal that the visitor can do something about; any other is an error.
+    /// Converts an error that the visitor can correct; any other error is returned.
     pub(crate) fn of(error: AccountsError) -> Result<Self> {
         match error {
             AccountsError::UsernameTaken(_)
@@ -66,7 +66,7 @@ impl Outcome {
     }
 }
 
-/// A token on a page.
+/// A token as a page shows it.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownToken {
     id: String,
@@ -77,7 +77,7 @@ pub(crate) struct ShownToken {
     groups: Option<String>,
 }
 
-/// A day of a number of milliseconds since 1970.
+/// Returns the day of a time in milliseconds since 1970.
 pub(crate) fn day(ms: i64) -> String {
     let at = time::OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000));
     at.map(|it| it.date().to_string()).unwrap_or_default()
@@ -97,14 +97,14 @@ impl ShownToken {
 }
 
 impl Site {
-    /// The tokens of a user.
+    /// Returns the tokens of a user.
     pub(crate) async fn tokens_of(&self, visitor: &Visitor, user: &str) -> Result<Vec<ShownToken>> {
         let (id, now_ms) = (user.to_owned(), self.context.clock().now_ms());
         let found = visitor.db.read(Weight::Scan, move |view| token::of_user(view, &id)).await?;
         Ok(found.iter().map(|it| ShownToken::of(it, now_ms)).collect())
     }
 
-    /// Makes a token as a form asks for it.
+    /// Creates the token that a form describes.
     pub(crate) async fn make_token(&self, visitor: &Visitor, user: &User, sent: &Fields) -> Result<Outcome> {
         let name = sent.text("name");
         if name.is_empty() || NAME_CHARACTERS_MAX < name.chars().count() {
@@ -138,7 +138,7 @@ impl Site {
         }
     }
 
-    /// Removes a token of that user, and of nobody else.
+    /// Removes a token of this user; tokens of other users are not removed.
     pub(crate) async fn remove_token(&self, visitor: &Visitor, user: &str, id: &str) -> Result<Outcome> {
         let wanted = id.to_owned();
         let found = visitor.db.read(Weight::Point, move |view| token::by_id(view, &wanted)).await?;
@@ -177,7 +177,7 @@ pub(crate) async fn page(State(site): State<Site>, visitor: Visitor) -> Result<R
     site.shown(&visitor, page)
 }
 
-/// The visitor's user as it is kept now; what the session knows may be older.
+/// Returns the visitor's user as it is stored now; the session's copy may be older.
 async fn own(visitor: &Visitor) -> Result<User> {
     let id = visitor.caller.user.as_ref().map(|it| it.id.clone()).ok_or(SiteError::SignIn)?;
     let found = visitor.db.read(Weight::Point, move |view| user::by_id(view, &id)).await?;
@@ -221,7 +221,7 @@ async fn acted(site: &Site, visitor: &Visitor, body: Body) -> Result<Response> {
     shown(site, visitor, outcome).await
 }
 
-/// A new password for those who know the old one.
+/// Sets a new password for a visitor who knows the old one.
 async fn password(site: &Site, visitor: &Visitor, user: &User, sent: &Fields) -> Result<Outcome> {
     let accounts = site.context.accounts();
     if user.password.is_none() {
@@ -235,7 +235,8 @@ async fn password(site: &Site, visitor: &Visitor, user: &User, sent: &Fields) ->
     }
 }
 
-/// A new API token of Dataverse, in place of the old one. Its text stands in a sentence of the answer.
+/// Creates a new API token of Dataverse, replacing the old one. Its text is contained in a sentence of the
+/// answer.
 async fn dataverse_token(site: &Site, visitor: &Visitor) -> Result<Outcome> {
     let said = site.ask(visitor, "dataverse", Method::POST, "/api/users/token/recreate", None).await?;
     let answer: Value = said.json().ok_or_else(|| SiteError::of_status(said.status))?;

@@ -1,4 +1,4 @@
-//! What every handler starts from: the server's parts, the dialects beside it, and who looks.
+//! What every handler needs: the server's shared parts, the other dialects, and the visitor.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::templates::Pages;
 
 /// The cookie of a sign-in.
 pub(crate) const SESSION_COOKIE: &str = "pinakes";
-/// The cookie of a language that was chosen.
+/// The cookie with the chosen language.
 pub(crate) const LANGUAGE_COOKIE: &str = "pinakes_language";
 
-/// Most bytes of an answer whose headers are asked for too.
+/// Maximum size of an answer whose headers are needed too, in bytes.
 const HEARD_BYTES_MAX: usize = 8 << 20;
 
 /// The site's state: cheap to clone.
@@ -40,7 +40,7 @@ pub(crate) struct Site {
     pub(crate) pages: Arc<Pages>,
 }
 
-/// What a dialect said, with its headers.
+/// A dialect's answer with its headers.
 #[derive(Debug)]
 pub(crate) struct Heard {
     /// Status and body.
@@ -50,23 +50,23 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// A header; empty where there is none.
+    /// Returns a header; empty if there is none.
     pub(crate) fn header(&self, name: &HeaderName) -> &str {
         self.headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default()
     }
 }
 
-/// Who looks, at which tenant, and in which language.
+/// The visitor with their tenant and language.
 pub(crate) struct Visitor {
-    /// The tenant's data, for signing in.
+    /// The tenant's data, for logins.
     pub(crate) db: Db,
-    /// Who it is; nobody where nobody is signed in.
+    /// The caller; anonymous if nobody is signed in.
     pub(crate) caller: Caller,
     /// The language of the page.
     pub(crate) language: Language,
     /// Headers of the request.
     pub(crate) headers: HeaderMap,
-    /// Path and query that were asked for.
+    /// The requested path and query.
     pub(crate) asked: String,
     session: Option<String>,
     /// Part of the tokens of this page's forms.
@@ -78,7 +78,8 @@ impl FromRequestParts<Site> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self> {
         let db = site.context.db(&parts.headers).await?;
-        // A session is what a sign-in made: an API token may be good for less than its user, and makes no other tokens.
+        // Only tokens from a sign-in are sessions: an API token may have fewer rights than its user, and cannot create
+        // other tokens.
         let session = entrance::cookie(&parts.headers, SESSION_COOKIE)
             .filter(|it| !token::is_api_token(it))
             .map(str::to_owned);
@@ -98,8 +99,8 @@ impl FromRequestParts<Site> for Visitor {
 }
 
 impl Visitor {
-    /// The token that forms of this session repeat: it follows from the cookie, and the cookie does not follow from it. It
-    /// is another one on every page, so that it cannot be guessed from how well pages compress.
+    /// Returns the token that the forms of this session repeat. It is derived from the cookie, but does not reveal the
+    /// cookie. It differs on every page, so that it cannot be guessed from how well pages compress.
     pub(crate) fn csrf(&self) -> Option<String> {
         self.csrf_with(&self.nonce)
     }
@@ -110,14 +111,14 @@ impl Visitor {
         Some(format!("{nonce}.{text}"))
     }
 
-    /// Lets a form in that this site made for this session.
+    /// Checks that a form comes from this site and this session.
     ///
-    /// Errors: it is another's.
+    /// Errors: it does not.
     pub(crate) fn proven(&self, form: &Fields) -> Result<()> {
         self.proven_by(form.text("_csrf"))
     }
 
-    /// The same by the token that came with a form of several parts.
+    /// Does the same with the token of a multipart form.
     pub(crate) fn proven_by(&self, given: &str) -> Result<()> {
         self.expect_own_page()?;
         match self.csrf_with(given.split('.').next().unwrap_or_default()) {
@@ -127,8 +128,8 @@ impl Visitor {
         }
     }
 
-    /// Errors: a page of another site sent the request. One that states neither `Sec-Fetch-Site` nor `Origin` passes: it
-    /// comes from a program, as every browser that the pages are made for states one of them with a form.
+    /// Refuses a request that a page of another site sent. A request without both `Sec-Fetch-Site` and `Origin` is
+    /// allowed: it comes from a program, as all supported browsers send one of them with a form.
     pub(crate) fn expect_own_page(&self) -> Result<()> {
         let said = |name: &str| self.headers.get(name).map(|it| it.to_str().unwrap_or("?"));
         let is_own = match (said("sec-fetch-site"), said("origin")) {
@@ -143,17 +144,17 @@ impl Visitor {
         if is_own { Ok(()) } else { Err(SiteError::ForeignForm) }
     }
 
-    /// The host name that was asked, without port.
+    /// Returns the requested host name, without its port.
     pub(crate) fn host(&self) -> Option<String> {
         host_name(&self.headers)
     }
 
-    /// Whether the visitor's connection is encrypted, as a proxy says.
+    /// Says whether the visitor's connection is encrypted, according to the proxy.
     pub(crate) fn is_secure(&self) -> bool {
         self.headers.get("x-forwarded-proto").is_some_and(|it| it.as_bytes() == b"https")
     }
 
-    /// The text of a key in the visitor's language; the key itself where there is none.
+    /// Returns the text of a key in the visitor's language, or the key itself if there is none.
     pub(crate) fn text(&self, key: &str) -> String {
         self.language.texts().get(key).copied().unwrap_or(key).to_owned()
     }
@@ -164,26 +165,26 @@ impl Visitor {
 }
 
 impl Site {
-    /// The form that was sent, within the ordinary bound.
+    /// Reads the form that was sent, within the ordinary size limit.
     pub(crate) async fn form(&self, visitor: &Visitor, sent: Body) -> Result<Fields> {
         let limits = self.context.limits();
         let bytes = body::receive(&visitor.headers, sent, limits.body_bytes, limits).await?;
         Ok(Fields::parse(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// A dialect, if it is served.
+    /// Returns a dialect, if it is served.
     pub(crate) fn neighbour(&self, dialect: &str) -> Option<&Neighbour> {
         self.neighbours.iter().find(|it| it.dialect() == dialect)
     }
 
-    /// Address of a dialect's own path, if the dialect is served.
+    /// Returns the address of a dialect's own path, if the dialect is served.
     pub(crate) fn href(&self, visitor: &Visitor, dialect: &str, path: &str) -> Option<String> {
         Some(self.neighbour(dialect)?.href(visitor.host().as_deref(), path))
     }
 
-    /// What a dialect says to the visitor.
+    /// Sends a request to a dialect on behalf of the visitor and returns its answer.
     ///
-    /// Errors: it is not served ([`SiteError::NotFound`]), or could not be heard.
+    /// Errors: it is not served ([`SiteError::NotFound`]), or could not be reached.
     pub(crate) async fn ask(
         &self,
         visitor: &Visitor,
@@ -197,7 +198,7 @@ impl Site {
         neighbour.ask(method, path, sent, visitor.on_behalf(), budget).await.map_err(SiteError::Unheard)
     }
 
-    /// The same with any body, and an answer that is read as it comes.
+    /// Does the same with any body, and with an answer that is read as a stream.
     ///
     /// Errors: as [`Site::ask`].
     pub(crate) async fn open(
@@ -211,8 +212,9 @@ impl Site {
         neighbour.open(question, visitor.on_behalf(), budget).await.map_err(SiteError::Unheard)
     }
 
-    /// The same as [`Site::ask`] with further headers, and with those of the answer: for what is read to be changed, and
-    /// changed only as it was read. Nobody else is asked for where the dialect refuses the session.
+    /// Does the same as [`Site::ask`] with an additional header, and returns the headers of the answer: for records
+    /// that are read in order to be changed, and are changed only if they are still as they were read. The request is
+    /// not repeated anonymously if the dialect refuses the session.
     ///
     /// Errors: as [`Site::ask`].
     pub(crate) async fn hear(
@@ -241,7 +243,8 @@ impl Site {
         Ok(Heard { said: Said { status: parts.status, body }, headers: parts.headers })
     }
 
-    /// The same for reading. Where a dialect refuses the session it is asked again as nobody, who may see the least.
+    /// Reads from a dialect. If the dialect refuses the session, the request is repeated anonymously, with the least
+    /// access.
     ///
     /// Errors: as [`Site::ask`]; the dialect refused.
     pub(crate) async fn read(&self, visitor: &Visitor, dialect: &str, path: &str) -> Result<Value> {

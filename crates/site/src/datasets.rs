@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::fields::{encoded, encoded_rest};
 use crate::record::{Action, Citable, Link, Record, bytes_shown, doi_of, items, text, texts};
 
-/// Files that a page lists.
+/// Maximum number of files that a page lists.
 const FILES_MAX: u32 = 100;
-/// Values of scientific metadata that a page lists.
+/// Maximum number of values of scientific metadata that a page lists.
 const VALUES_MAX: usize = 300;
 
 pub(crate) async fn page(
@@ -26,19 +26,19 @@ pub(crate) async fn page(
 }
 
 impl Site {
-    /// The page of a record.
+    /// Returns the page of a record.
     pub(crate) fn record_page(&self, visitor: &Visitor, record: &Record) -> Result<Response> {
         let page = json!({ "title_key": record.kind_key, "record": record });
         self.page(visitor, StatusCode::OK, "record.html", page)
     }
 
-    /// Address of a page as others may cite it.
+    /// Returns the full address of a page, for citations.
     pub(crate) fn whole_url(&self, visitor: &Visitor, path: &str) -> String {
         format!("{}{path}", pinakes_http::origin(&visitor.headers, &http::Extensions::new()))
     }
 }
 
-/// A dataset that the visitor may see.
+/// Returns a dataset that the visitor may see.
 pub(crate) async fn dataset(site: &Site, visitor: &Visitor, pid: &str) -> Result<Record> {
     let path = format!("/api/v3/datasets/{}", encoded(pid));
     let it = site.read(visitor, "scicat", &path).await?;
@@ -58,7 +58,7 @@ pub(crate) async fn dataset(site: &Site, visitor: &Visitor, pid: &str) -> Result
         let rows = files.as_array().map_or(&[][..], Vec::as_slice).iter().map(file_row).collect();
         record.table("files", &["file", "size", "changed"], rows, it["numberOfFiles"].as_u64());
     }
-    // Whether it may be changed is SciCat's to say, when it is.
+    // A guess; SciCat checks the right when the dataset is changed.
     if visitor.caller.is_in_any(&[text(&it, "ownerGroup")]) || site.is_operator(visitor) {
         let href = format!("/site/edit/dataset/{}", encoded_rest(pid));
         record.actions.push(Action { key: "edit_metadata", href });
@@ -116,7 +116,7 @@ fn facts(site: &Site, visitor: &Visitor, it: &Value, record: &mut Record) {
     record.plain("access", [if it["isPublished"] == true { "public" } else { "restricted" }.to_owned()]);
 }
 
-/// A thumbnail that is a picture, as an address that browsers show.
+/// Returns a thumbnail that is a picture, as an address that browsers can display.
 fn picture(it: &Value) -> Option<String> {
     let data = it.get("thumbnail")?.as_str()?;
     let kinds = ["data:image/png;base64,", "data:image/jpeg;base64,", "data:image/jpg;base64,"];
@@ -125,7 +125,7 @@ fn picture(it: &Value) -> Option<String> {
     is_base64.then(|| data.to_owned())
 }
 
-/// Rows of the scientific metadata: a value with its unit leads to datasets that have the same.
+/// Returns rows of the scientific metadata: a value with its unit links to datasets with the same value.
 fn values(metadata: &Value) -> Vec<Vec<Link>> {
     let mut rows = Vec::new();
     for (name, it) in metadata.as_object().into_iter().flatten().take(VALUES_MAX) {
@@ -175,7 +175,7 @@ pub(crate) async fn publication(
     site.shown(&visitor, shown)
 }
 
-/// Published data: the landing page of a SciCat DOI.
+/// Returns published data: the landing page of a SciCat DOI.
 pub(crate) async fn published(site: &Site, visitor: &Visitor, doi: &str) -> Result<Record> {
     let path = format!("/api/v3/publisheddata/{}", encoded(doi));
     let it = site.read(visitor, "scicat", &path).await?;

@@ -12,7 +12,7 @@ use crate::preview::Showing;
 use crate::record::{Action, Citable, Link, Record, bytes_shown, doi_of, items, text};
 use crate::versions::{self, version_name};
 
-/// Files that a page lists.
+/// Maximum number of files that a page lists.
 const FILES_MAX: usize = 200;
 
 pub(crate) async fn page(
@@ -27,7 +27,7 @@ pub(crate) async fn page(
     site.shown(&visitor, shown)
 }
 
-/// A deposit as one of its versions has it; without a choice the newest one that the visitor may see.
+/// Returns a version of a deposit; without a choice, the newest one that the visitor may see.
 async fn deposit(site: &Site, visitor: &Visitor, pid: &str, wanted: Option<&str>) -> Result<Record> {
     let (path, may) = match wanted {
         Some(id) => (path_of(pid, &format!("/versions/{}", encoded(id).replace("%3A", ":"))), String::new()),
@@ -101,7 +101,7 @@ async fn deposit(site: &Site, visitor: &Visitor, pid: &str, wanted: Option<&str>
     Ok(record)
 }
 
-/// What a part of a compound field says, of each of its values.
+/// Returns a part of a compound field from each of its values.
 fn parts_of(value: &Value, part: &str) -> Vec<String> {
     let list = value.as_array().map_or(&[][..], Vec::as_slice);
     list.iter().map(|it| text(it, &format!("{part}/value"))).filter(|it| !it.is_empty()).collect()

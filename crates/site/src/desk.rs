@@ -1,5 +1,5 @@
-//! The circulation desk: check out, check in, renew. A barcode scanner types a barcode and Enter, which sends the form; no
-//! script and no mouse is needed.
+//! The circulation desk: check out, check in, renew. A barcode scanner types a barcode and Enter, which submits the
+//! form; neither script nor mouse is needed.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -13,19 +13,19 @@ use crate::error::{Result, SiteError};
 use crate::fields::Fields;
 use crate::record::{Link, items, text};
 
-/// Service points that can be chosen.
+/// Maximum number of service points to choose from.
 const POINTS_MAX: usize = 200;
 
-/// What a form led to.
+/// The outcome of a form.
 #[derive(Serialize)]
 struct Outcome {
     is_done: bool,
-    /// Key of what was tried.
+    /// Key of the attempted action.
     action_key: &'static str,
     /// Name of the item.
     item: String,
     due: String,
-    /// Reasons of a refusal.
+    /// Reasons of an error.
     reasons: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ async fn desk(site: &Site, visitor: &Visitor, fields: &Fields, outcome: Option<O
         "renew" => "renew",
         _ => "out",
     };
-    // After a success the next item of the same patron is scanned.
+    // After a success the next item of the same patron can be scanned.
     let is_done = outcome.as_ref().is_some_and(|it| it.is_done);
     let item = if is_done { "" } else { fields.text("item") };
     let focus = if action == "in" || !fields.text("patron").is_empty() { "item" } else { "patron" };
@@ -112,7 +112,7 @@ async fn done(site: &Site, visitor: &Visitor, fields: &Fields) -> Result<Outcome
     Ok(Outcome { is_done, action_key, item, due, reasons })
 }
 
-/// Now, as FOLIO writes it.
+/// Returns the current time in FOLIO's format.
 fn now_text(site: &Site) -> String {
     let now = time::OffsetDateTime::from_unix_timestamp(site.context.clock().now_ms().div_euclid(1000));
     let now = now.unwrap_or(time::OffsetDateTime::UNIX_EPOCH);

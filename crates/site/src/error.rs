@@ -1,4 +1,4 @@
-//! What the site says when a page cannot be shown.
+//! Errors of the site, which are shown as pages.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ pub enum MountError {
     Brand {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// A template or a text is damaged: a fault of ours.
+    /// A template or a text is invalid: a bug of ours.
     #[error("the template {name}: {reason}")]
     Template {
         /// Its name.
@@ -27,28 +27,29 @@ pub enum MountError {
     },
 }
 
-/// Why a page is not shown. A visitor's page says it in their language; where that fails it is plain text.
+/// Reason why a page is not shown. It is shown as a page in the visitor's language, or, if that fails, as
+/// plain text.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SiteError {
-    /// There is nothing there, or nothing the visitor may see: the two are not told apart.
+    /// There is nothing there, or nothing that the visitor may see: the two are not distinguished.
     #[error("there is nothing here, or nothing you may see")]
     NotFound,
     /// Signing in may help.
     #[error("sign in to see this page")]
     SignIn,
-    /// The visitor is signed in and may not.
+    /// The visitor is signed in but lacks the right.
     #[error("you may not do this")]
     Forbidden,
-    /// A form of another site, or of a session that is over.
+    /// A form of another site, or of an expired session.
     #[error("the form was not made by this site for this session; load the page again")]
     ForeignForm,
-    /// A dialect could not be heard.
+    /// A dialect could not be reached.
     #[error("the records cannot be shown: {0}")]
     Unheard(Unheard),
     /// A dialect failed.
     #[error("the records cannot be shown now (status {0})")]
     Failed(StatusCode),
-    /// A page could not be made: a fault of ours.
+    /// A page could not be rendered: a bug of ours.
     #[error("the page cannot be made: {0}")]
     Damaged(String),
     /// The shell refused.
@@ -63,7 +64,7 @@ impl<E: Into<Refusal>> From<E> for SiteError {
 }
 
 impl SiteError {
-    /// Of a dialect's refusal, as a visitor is told it.
+    /// Converts a dialect's error status.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         match status {
             StatusCode::UNAUTHORIZED => Self::SignIn,
@@ -74,7 +75,7 @@ impl SiteError {
         }
     }
 
-    /// The status of the page.
+    /// Returns the status of the page.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -86,7 +87,7 @@ impl SiteError {
         }
     }
 
-    /// Key of the sentence that says it.
+    /// Returns the key of the sentence that describes it.
     pub(crate) fn text_key(&self) -> &'static str {
         match self {
             Self::NotFound => "error_not_found",
@@ -108,5 +109,5 @@ impl IntoResponse for SiteError {
     }
 }
 
-/// A page, or why there is none.
+/// A page, or an error.
 pub(crate) type Result<T> = std::result::Result<T, SiteError>;

@@ -1,4 +1,4 @@
-//! Narrowing a search: the facets of what is searched, and the values that were chosen.
+//! Narrowing a search: the facets of the results, and the values that were chosen.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::fields::{Fields, encoded};
 use crate::record::items;
 
-/// Most values that a search is narrowed by.
+/// Maximum number of values that narrow a search.
 const CHOSEN_MAX: usize = 10;
-/// Values of a facet that are shown, the most frequent ones.
+/// Number of values shown for a facet, the most frequent ones.
 const VALUES_MAX: usize = 8;
 
-/// The facets of deposits: as Dataverse names them, and the keys of their headings.
+/// The facets of deposits: their names in Dataverse, and the keys of their headings.
 const OF_DEPOSITS: [(&str, &str); 5] = [
     ("subject_ss", "subjects"),
     ("authorName_ss", "creator"),
@@ -21,11 +21,11 @@ const OF_DEPOSITS: [(&str, &str); 5] = [
     ("publicationDate", "year"),
     ("license", "license"),
 ];
-/// The same of datasets, as SciCat names them.
+/// The facets of datasets, with their names in SciCat.
 const OF_DATASETS: [(&str, &str); 3] =
     [("type", "type"), ("keywords", "keywords"), ("creationLocation", "location")];
 
-/// The same of library titles, as FOLIO names them.
+/// The facets of library titles, with their names in FOLIO.
 const OF_TITLES: [(&str, &str); 2] = [("languages", "languages"), ("source", "source")];
 
 fn known(scope: &str) -> &'static [(&'static str, &'static str)] {
@@ -37,14 +37,14 @@ fn known(scope: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// A value of a facet that a search is narrowed by: `f=keywords:x-ray`.
+/// A value of a facet that narrows a search: `f=keywords:x-ray`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub(crate) facet: &'static str,
     pub(crate) value: String,
 }
 
-/// What a request chose among the facets of a scope; anything else is passed over.
+/// Returns the values that a request chose among the facets of a scope; others are ignored.
 pub(crate) fn chosen(fields: &Fields, scope: &str) -> Vec<Chosen> {
     let one = |text: &str| {
         let (name, value) = text.split_once(':')?;
@@ -60,19 +60,19 @@ pub(crate) fn chosen(fields: &Fields, scope: &str) -> Vec<Chosen> {
     found
 }
 
-/// The part of an address that repeats what was chosen.
+/// Returns the part of an address that repeats the chosen values.
 pub(crate) fn as_query(chosen: &[Chosen]) -> String {
     chosen.iter().map(|it| format!("&f={}", encoded(&format!("{}:{}", it.facet, it.value)))).collect()
 }
 
-/// What was chosen, as conditions of Dataverse's search.
+/// Returns the chosen values as conditions of Dataverse's search.
 pub(crate) fn as_filter_queries(chosen: &[Chosen]) -> String {
     let quoted = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"");
     let one = |it: &Chosen| format!("&fq={}", encoded(&format!("{}:\"{}\"", it.facet, quoted(&it.value))));
     chosen.iter().map(one).collect()
 }
 
-/// Adds what was chosen to the fields of SciCat's search.
+/// Adds the chosen values to the fields of SciCat's search.
 pub(crate) fn add_to_fields(chosen: &[Chosen], fields: &mut Value) {
     for it in chosen {
         match fields[it.facet].as_array_mut() {
@@ -82,7 +82,7 @@ pub(crate) fn add_to_fields(chosen: &[Chosen], fields: &mut Value) {
     }
 }
 
-/// A facet on the page.
+/// A facet on a page.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Shown {
     /// Key of its heading.
@@ -90,7 +90,7 @@ pub(crate) struct Shown {
     values: Vec<ShownValue>,
 }
 
-/// A value of it: where it leads adds it to what was chosen, or takes it away.
+/// A value of a facet; its link adds it to the chosen values, or removes it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct ShownValue {
     text: String,
@@ -99,8 +99,8 @@ struct ShownValue {
     is_chosen: bool,
 }
 
-/// The facets of what a search found. `path` is the dialect's request without its facets, `base` the page's address without
-/// what was chosen.
+/// Returns the facets of the results of a search. `path` is the dialect's request without its facets, `base` the page's
+/// address without the chosen values.
 ///
 /// Errors: as [`Site::read`].
 pub(crate) async fn of_deposits(
@@ -120,7 +120,7 @@ pub(crate) async fn of_deposits(
     Ok(shown(&OF_DEPOSITS, counts, base, chosen))
 }
 
-/// The same of datasets.
+/// Does the same for datasets.
 pub(crate) async fn of_datasets(
     site: &Site,
     visitor: &Visitor,
@@ -139,7 +139,7 @@ pub(crate) async fn of_datasets(
     Ok(shown(&OF_DATASETS, counts, base, chosen))
 }
 
-/// The same of library titles; `cql` is the search with what was chosen.
+/// Does the same for library titles; `cql` is the search including the chosen values.
 pub(crate) async fn of_titles(
     site: &Site,
     visitor: &Visitor,
@@ -169,7 +169,7 @@ fn shown(
     for (facet, key) in facets {
         let is_on = |value: &str| chosen.iter().any(|it| it.facet == *facet && it.value == value);
         let mut counted = counts(facet);
-        // What was chosen stays in sight.
+        // Chosen values come first, so that they stay visible.
         counted.sort_by(|a, b| (is_on(&b.0), b.1, &a.0).cmp(&(is_on(&a.0), a.1, &b.0)));
         counted.truncate(VALUES_MAX);
         let values = counted.into_iter().map(|(text, n)| {

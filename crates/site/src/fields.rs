@@ -7,17 +7,18 @@ use http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use pinakes_http::Parameters;
 
-/// Everything but unreserved characters.
+/// All characters except the unreserved ones.
 const IN_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same with slashes, for the rest of a path. Identifiers keep theirs.
+/// The same without the slash, for the rest of a path. Identifiers keep their slashes.
 const IN_REST: &AsciiSet = &IN_SEGMENT.remove(b'/');
 
-/// Text as one segment of a path, or as a value of a query.
+/// Encodes text as one segment of a path, or as a value of a query.
 pub(crate) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, IN_SEGMENT).to_string()
 }
 
-/// An identifier as the end of a path: slashes stay, unless they or dots would be taken for steps.
+/// Encodes an identifier as the end of a path: slashes stay, unless they or dots would be interpreted as path
+/// segments.
 pub(crate) fn encoded_rest(text: &str) -> String {
     let is_step = |it: &str| matches!(it, "" | "." | "..");
     if text.split('/').any(is_step) {
@@ -31,32 +32,32 @@ pub(crate) fn encoded_rest(text: &str) -> String {
 pub(crate) struct Fields(Parameters);
 
 impl Fields {
-    /// From the text behind `?`, or the body of a form.
+    /// Parses the text after `?`, or the body of a form.
     pub(crate) fn parse(text: &str) -> Self {
         Self(Parameters::parse(text))
     }
 
-    /// The first of a name, without spaces around it; empty where there is none.
+    /// Returns the first value of a name, without surrounding white space; empty if there is none.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.exact(name).trim()
     }
 
-    /// All of a name, as they were sent.
+    /// Returns all values of a name, as they were sent.
     pub(crate) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.0.all(name)
     }
 
-    /// Whether the name was sent, with or without a value.
+    /// Says whether the name was sent, with or without a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some()
     }
 
-    /// The same as it was sent, for passwords.
+    /// Returns the first value of a name as it was sent, for passwords.
     pub(crate) fn exact(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()
     }
 
-    /// A path of this server to go on at; anything else would lead strangers elsewhere.
+    /// Returns the path of this server to continue at; anything else could redirect users to foreign sites.
     pub(crate) fn next(&self) -> String {
         let next = self.text("next");
         let is_plain = next.bytes().all(|it| it.is_ascii_graphic() && it != b'\\');

@@ -1,4 +1,4 @@
-//! The front page: what is served, and where to search.
+//! The front page: the dialects that are served, and a search form.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -14,22 +14,23 @@ use crate::error::{Result, SiteError};
 use crate::fields::encoded;
 use crate::record::{items, text};
 
-/// Keywords that the search form suggests before anything is typed.
+/// Number of keywords that the search form suggests before anything is typed.
 const SUGGESTED_MAX: usize = 50;
 
 /// A dialect on the front page.
 #[derive(Serialize)]
 struct Served {
-    /// Keys of its name and of what it is for.
+    /// Keys of its name and of its description.
     name_key: &'static str,
     about_key: &'static str,
-    /// Where to look around.
+    /// Where to browse its records.
     href: Option<String>,
-    /// How many records the visitor may see, where the dialect says so.
+    /// How many records the visitor may see, if the dialect tells.
     n_records: Option<String>,
 }
 
-/// `GET /`. Programs that do not ask for a page get what labe says there, as before there was a page.
+/// `GET /`. Programs that do not ask for a page get labe's answer at this path, as they did before there was
+/// a page.
 pub(crate) async fn front(State(site): State<Site>, visitor: Visitor, request: Request) -> Result<Response> {
     let accept = request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let wants_page = accept.contains("text/html") || accept.contains("application/xhtml+xml");
@@ -63,7 +64,7 @@ pub(crate) async fn front(State(site): State<Site>, visitor: Visitor, request: R
     site.page(&visitor, StatusCode::OK, "front.html", page)
 }
 
-/// What labe says at `/`.
+/// Returns labe's answer at `/`.
 async fn labes_own(site: &Site, visitor: &Visitor, method: Method) -> Result<Response> {
     let is_head = method == Method::HEAD;
     let said = site.ask(visitor, "labe", method, "/", None).await?;
@@ -74,7 +75,7 @@ async fn labes_own(site: &Site, visitor: &Visitor, method: Method) -> Result<Res
     Ok(response)
 }
 
-/// How many datasets there are, and their most frequent keywords.
+/// Returns the number of datasets, and their most frequent keywords.
 async fn datasets(site: &Site, visitor: &Visitor) -> Option<(Option<String>, Vec<String>)> {
     let wanted = json!(["type", "keywords"]).to_string();
     let facets = format!("fields={}&facets={}", encoded("{}"), encoded(&wanted));
@@ -90,12 +91,12 @@ async fn n_deposits(site: &Site, visitor: &Visitor) -> Option<String> {
     Some(text(&said, "data/total_count")).filter(|it| !it.is_empty())
 }
 
-/// `/site` leads to the front page.
+/// Redirects `/site` to the front page.
 pub(crate) async fn moved() -> Response {
     answer::with_header(answer::empty(StatusCode::SEE_OTHER), LOCATION, "/")
 }
 
-/// Any other address below `/site`.
+/// Answers for any other address below `/site`.
 pub(crate) async fn nothing_there(State(site): State<Site>, visitor: Visitor) -> Result<Response> {
     site.shown(&visitor, Err(SiteError::NotFound))
 }

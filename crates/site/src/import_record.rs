@@ -1,4 +1,4 @@
-//! A record of an import job: what went wrong with it, its MARC, and the place of each fault marked.
+//! A record of an import job: what went wrong with it, and its MARC data with each fault marked.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -14,9 +14,9 @@ use crate::fields::encoded;
 use crate::imports::for_staff;
 use crate::record::text;
 
-/// Bytes on each side of a fault that are shown with it.
+/// Number of bytes shown on each side of a fault.
 const AROUND_BYTES: usize = 40;
-/// Bytes of a record that could not be read that are shown, with the fault in their midst.
+/// Number of bytes shown of an unreadable record, with the fault in their middle.
 const RAW_BYTES_MAX: usize = 20_000;
 
 /// A field of a record, or its leader.
@@ -24,7 +24,7 @@ const RAW_BYTES_MAX: usize = 20_000;
 struct Line {
     tag: String,
     indicators: String,
-    /// Codes of subfields, empty in control fields, and what they hold.
+    /// Codes of subfields (empty in control fields) and their contents.
     parts: Vec<(String, String)>,
     is_marked: bool,
 }
@@ -36,23 +36,23 @@ struct Fault {
     text: String,
     /// The number of its line.
     line: Option<usize>,
-    /// What stands before, at and behind the place.
+    /// The text before, at and after the place.
     around: Option<[String; 3]>,
 }
 
-/// Piece of a record that could not be read.
+/// A piece of an unreadable record.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Piece {
     text: String,
     is_marked: bool,
 }
 
-/// What is shown of a record's bytes.
+/// What is shown of a record.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shown {
     lines: Vec<Line>,
     faults: Vec<Fault>,
-    /// The bytes, of a record that could not be read.
+    /// The bytes of an unreadable record.
     raw: Option<Vec<Piece>>,
     is_raw_cut: bool,
 }
@@ -88,15 +88,15 @@ async fn record(site: &Site, visitor: &Visitor, job: &str, id: &str) -> Result<R
     site.page(visitor, StatusCode::OK, "import_record.html", page)
 }
 
-/// The bytes of a source record, as they came.
+/// Returns the original bytes of a source record.
 fn bytes_of(source: &Value) -> Vec<u8> {
     let exact = text(source, "rawRecord/contentBase64");
     let exact = base64::engine::general_purpose::STANDARD.decode(exact).unwrap_or_default();
     if exact.is_empty() { text(source, "rawRecord/content").into_bytes() } else { exact }
 }
 
-/// A record's fields with the faulty ones marked: those in which something could not be read, and those that the import's
-/// own message names.
+/// Returns a record's fields with the faulty ones marked: those that could not be parsed completely, and those that the
+/// import's own message names.
 fn shown(bytes: &[u8], message: &str) -> Shown {
     let format = pinakes_marc::sniff(bytes).unwrap_or(Format::Iso2709);
     let mut cut = pinakes_marc::records(format, bytes);
@@ -142,7 +142,7 @@ fn lines_of(parsed: &ParsedRecord) -> Vec<Line> {
     std::iter::once(leader).chain(record.fields.iter().map(field)).collect()
 }
 
-/// The line in which a problem is: that of the field whose bytes hold it, or the first of its tag, or the leader.
+/// Returns the line of a problem: the field that contains its byte, or the first field with its tag, or the leader.
 fn line_of(parsed: &ParsedRecord, problem: &Problem) -> Option<usize> {
     let record = parsed.record.as_ref()?;
     let Some(tag) = problem.tag else { return Some(0) };
@@ -167,13 +167,13 @@ fn fault(parsed: &ParsedRecord, bytes: &[u8], problem: &Problem) -> Fault {
     Fault { place, text: problem.fault.to_string(), line: line_of(parsed, problem), around }
 }
 
-/// Bytes of the character that begins there; one where none does.
+/// Returns the length of the character that begins there; 1 if none does.
 fn length_at(bytes: &[u8], at: usize) -> usize {
     let end = (at + 4).min(bytes.len());
     (1..=end - at).find(|it| std::str::from_utf8(&bytes[at..at + it]).is_ok()).unwrap_or(1)
 }
 
-/// The bytes around a fault, which is marked.
+/// Returns the bytes around a fault, which is marked.
 fn pieces(bytes: &[u8], at: usize) -> (Vec<Piece>, bool) {
     let at = at.min(bytes.len());
     let begin = at.saturating_sub(RAW_BYTES_MAX / 2);
@@ -188,7 +188,7 @@ fn pieces(bytes: &[u8], at: usize) -> (Vec<Piece>, bool) {
     (list, begin > 0 || end < bytes.len())
 }
 
-/// Bytes as text: what divides fields and subfields, and other control characters, by their signs.
+/// Formats bytes as text; separators of fields and subfields, and other control characters, are shown as symbols.
 fn visible(bytes: &[u8]) -> String {
     let sign = |it: char| match u32::from(it) {
         9 | 10 => it,
@@ -199,7 +199,7 @@ fn visible(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(sign).collect()
 }
 
-/// Tags that a message names: `field 245`, `852 $b`, `245$a`, `The 004 tag`.
+/// Returns the tags that a message names: `field 245`, `852 $b`, `245$a`, `The 004 tag`.
 fn tags_named(message: &str) -> Vec<&str> {
     let words: Vec<&str> =
         message.split([' ', ',', ':', ';', '(', ')', '\'', '"']).filter(|it| !it.is_empty()).collect();
@@ -222,7 +222,7 @@ fn tags_named(message: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    /// A record whose title holds a byte that is no UTF-8.
+    /// A record whose title contains a byte that is not UTF-8.
     const BROKEN: &[u8] = b"00085nam a2200061   4500001000300000245001500003500000500018\x1Eu1\x1E10\x1FaBad \xFF byte\x1Eno\x1Ff\x1E\x1D";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Imports of library records: the jobs, how far each is, and what went wrong.
+//! Imports of library records: the jobs, their progress, and what went wrong.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -11,15 +11,15 @@ use crate::error::{Result, SiteError};
 use crate::fields::encoded;
 use crate::record::{Link, items, text};
 
-/// Jobs that the list shows.
+/// Maximum number of jobs that the list shows.
 const JOBS_MAX: u32 = 50;
-/// Records of a job that its page shows.
+/// Maximum number of records of a job that its page shows.
 const ENTRIES_MAX: u32 = 100;
 
-/// States of jobs to which nothing more happens.
+/// Final states of jobs.
 const OVER: [&str; 4] = ["COMMITTED", "ERROR", "CANCELLED", "DISCARDED"];
 
-/// A job of an import.
+/// An import job.
 #[derive(Serialize)]
 struct Job {
     link: Link,
@@ -28,7 +28,7 @@ struct Job {
     started: String,
     n_done: u64,
     n_all: u64,
-    /// 0 to 100, where it is known how many records there are.
+    /// 0 to 100, if the number of records is known.
     percent: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ fn job(it: &Value) -> Job {
     }
 }
 
-/// Errors of dialects, for pages that only staff may see.
+/// Converts errors of dialects for pages that only staff may see.
 pub(crate) fn for_staff(visitor: &Visitor, error: SiteError) -> SiteError {
     match error {
         SiteError::SignIn if !visitor.caller.is_anonymous() => SiteError::Forbidden,
@@ -95,7 +95,7 @@ async fn job_page(site: &Site, visitor: &Visitor, id: &str) -> Result<Response> 
     site.page_with_script(visitor, StatusCode::OK, "import.html", page, "live.js")
 }
 
-/// A line of the log. Its number leads to the record, unless it stands for the whole job.
+/// Returns a line of the log. Its number links to the record, unless it is about the whole job.
 fn entry(it: &Value, job: &str) -> Vec<Link> {
     let at = text(it, "sourceRecordOrder").parse::<u64>().map(|it| (it + 1).to_string()).unwrap_or_default();
     let title = text(it, "sourceRecordTitle");

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-/// Key, English, German; a line each.
+/// Key, English, German; one entry per line.
 const TEXTS: &str = include_str!("../data/texts.tsv");
 
 /// A language of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// English, also for those who wish neither.
+    /// English, also the default.
     English,
     /// German.
     German,
 }
 
 impl Language {
-    /// Its tag (BCP 47).
+    /// Returns its tag (BCP 47).
     pub(crate) fn tag(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -23,12 +23,13 @@ impl Language {
         }
     }
 
-    /// By its tag.
+    /// Returns the language with a tag.
     pub(crate) fn named(tag: &str) -> Option<Self> {
         [Self::English, Self::German].into_iter().find(|it| it.tag() == tag)
     }
 
-    /// The one of ours that `Accept-Language` likes best (RFC 9110, section 12.5.4); the first of equals.
+    /// Returns the available language that `Accept-Language` prefers (RFC 9110, section 12.5.4); the first
+    /// one if several are equal.
     pub(crate) fn wished(header: Option<&str>) -> Self {
         let mut best = (Self::English, 0.0);
         for wish in header.unwrap_or_default().split(',') {
@@ -43,7 +44,7 @@ impl Language {
         best.0
     }
 
-    /// Every text of this language by its key.
+    /// Returns every text of this language by its key.
     pub(crate) fn texts(self) -> BTreeMap<&'static str, &'static str> {
         let column = match self {
             Self::English => 1,

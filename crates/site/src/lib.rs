@@ -1,18 +1,19 @@
 //! The pages for people: a front page, search over all dialects, and a page for each record.
 //!
-//! The site reads no records itself, and keeps nothing but files that are under way ([`KINDS`]). It asks the dialects beside it as clients do, in the name of whoever
-//! looks ([`pinakes_http::Neighbour`]): what a dialect refuses is not shown. Pages are whole without script; their content
-//! security policy allows none but, on two sorts of pages, one of this server's own. Addresses stand in `docs/site.md`.
+//! The site reads no records itself, and stores nothing but uploads in progress ([`KINDS`]). It sends requests to the
+//! other dialects as clients do, on behalf of the visitor ([`pinakes_http::Neighbour`]): what a dialect refuses is not
+//! shown. Pages are complete without scripts; their content security policy allows none, except that two types of pages
+//! allow one of this server's own. Addresses are listed in `docs/site.md`.
 //!
 //! | file | what |
 //! |---|---|
 //! | `app.rs` | the state, and the visitor that every handler takes |
 //! | `language.rs`, `data/texts.tsv` | the texts, in English and German |
-//! | `pages.rs`, `templates/` | how a page is made |
-//! | `record.rs` | what a record's page is made of, and how others cite it |
-//! | `front.rs`, `search.rs`, `facets.rs`, `suggest.rs` | what is served, what is found, and by what it is narrowed |
+//! | `pages.rs`, `templates/` | rendering pages |
+//! | `record.rs` | the content of a record's page, and its citation |
+//! | `front.rs`, `search.rs`, `facets.rs`, `suggest.rs` | the dialects that are served, search and its facets |
 //! | `datasets.rs`, `deposits.rs`, `library.rs`, `works.rs` | the records of each dialect |
-//! | `preview.rs`, `versions.rs` | files of deposits, and how their versions differ |
+//! | `preview.rs`, `versions.rs` | files of deposits, and differences between versions |
 //! | `deposit/` | depositing: drafts, the form, files, review and publication |
 //! | `desk.rs`, `imports.rs`, `import_record.rs`, `operators.rs`, `log.rs` | for staff |
 //! | `editing/` | editors of datasets' metadata, topics, and mapping profiles |
@@ -55,14 +56,14 @@ use axum::routing::{get, post, put};
 use pinakes_http::{Context, Entrance, Mount, Neighbour, entrance::TENANT_HEADER};
 use pinakes_store::Kind;
 
-/// What the site keeps: uploads that are under way.
+/// The kinds of the site: uploads in progress.
 pub static KINDS: &[&Kind] = &[&deposit::resumable::UPLOAD];
 
 pub use error::MountError;
 pub use log::{Line, RecentLog};
 pub use settings::{Setting, Settings};
 
-/// The site as the shell serves it, beside the dialects whose records it shows.
+/// Returns the site as the shell serves it, with the dialects whose records it shows.
 ///
 /// # Errors
 /// The brand file cannot be read.

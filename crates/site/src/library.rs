@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fields::{encoded, encoded_rest};
 use crate::record::{Citable, Link, Record, doi_of, items, text, texts};
 
-/// Items that a page lists.
+/// Maximum number of items that a page lists.
 const ITEMS_MAX: usize = 200;
 
 pub(crate) async fn title(
@@ -100,7 +100,7 @@ async fn instance(site: &Site, visitor: &Visitor, id: &str) -> Result<Record> {
         url: site.whole_url(visitor, &format!("/site/title/{}", encoded(id))),
         ..Citable::default()
     };
-    // A title is no dataset: the citation alone.
+    // A title is not a dataset, so only the citation is set.
     record.citation = Some(cited.text());
     record.metas = cited.metas();
     Ok(record)
@@ -116,7 +116,7 @@ pub(crate) async fn authority(
     site.shown(&visitor, shown)
 }
 
-/// Properties that hold the heading, of which an authority has one.
+/// Properties that can hold the heading of an authority, which has exactly one.
 const HEADINGS: [&str; 9] = [
     "personalName",
     "personalNameTitle",
@@ -137,7 +137,7 @@ async fn authority_record(site: &Site, visitor: &Visitor, id: &str) -> Result<Re
     let mut record = Record { kind_key: "authority", title: heading.clone(), ..Record::default() };
     record.plain("type", found.map(|it| (*it).to_owned()));
     record.plain("identifier", [vec![text(&it, "naturalId")], texts(&it, "identifiers", "value")].concat());
-    // `sft` are the names not used, `saft` the related ones.
+    // `sft` are the variant names, `saft` the related ones.
     for (key, prefix) in [("see_from", "sft"), ("see_also", "saft")] {
         let named = it
             .as_object()

@@ -1,5 +1,5 @@
-//! The latest lines of the log, for the page of operators. They are kept in memory, a bounded number of them; secrets are
-//! blotted out before they are.
+//! The latest lines of the log, for the operators' page. A limited number of them is kept in memory; secrets are
+//! removed before.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-/// Lines that are kept.
+/// Maximum number of lines that are kept.
 const LINES_MAX: usize = 500;
-/// Longest line, in bytes; what is longer is cut.
+/// Maximum length of a line, in bytes; longer ones are cut.
 const LINE_BYTES_MAX: usize = 2_000;
-/// Names behind which a secret stands, lower case.
+/// Names that precede a secret, in lower case.
 const SECRET: [&str; 9] =
     ["password", "passwd", "token", "secret", "authorization", "bearer", "basic", "api_key", "apikey"];
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub at_ms: i64,
     /// `ERROR`, `WARN` or `INFO`.
     pub level: &'static str,
-    /// Which part of the program.
+    /// The part of the program that wrote it.
     pub target: String,
-    /// What it says, with the values that belong to it.
+    /// The message, with its values.
     pub text: String,
 }
 
@@ -33,7 +33,7 @@ pub struct Line {
 pub struct RecentLog(Arc<Mutex<VecDeque<Line>>>);
 
 impl RecentLog {
-    /// Adds a line. The oldest one makes room.
+    /// Adds a line and drops the oldest one if there are too many.
     pub fn add(&self, line: Line) {
         let text = blotted(&cut(line.text));
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,14 +43,14 @@ impl RecentLog {
         lines.push_back(Line { text, ..line });
     }
 
-    /// The lines, the newest first, of the levels that `wanted` names.
+    /// Returns the lines of the levels that `wanted` accepts, newest first.
     pub fn latest(&self, wanted: impl Fn(&str) -> bool) -> Vec<Line> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().rev().filter(|it| wanted(it.level)).cloned().collect()
     }
 }
 
-/// A text of at most [`LINE_BYTES_MAX`] bytes.
+/// Returns a text of at most [`LINE_BYTES_MAX`] bytes.
 fn cut(mut text: String) -> String {
     if LINE_BYTES_MAX < text.len() {
         let end = (0..=LINE_BYTES_MAX).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0);
@@ -60,8 +60,8 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// The text without what looks like a secret: names and passwords in addresses, and what stands behind words such as
-/// `password`.
+/// Returns the text without anything that looks like a secret: names and passwords in addresses, and values after words
+/// such as `password`.
 fn blotted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_secret_next = false;
@@ -75,7 +75,7 @@ fn blotted(text: &str) -> String {
         match word.find(['=', ':']).filter(|it| is_name(lower.get(..*it).unwrap_or_default())) {
             Some(at) if at + 1 < word.len() && !word[at..].starts_with("://") => {
                 let _ = write!(out, "{}***", &word[..=at]);
-                // `Authorization: Bearer x`: the scheme is no secret, what follows is.
+                // `Authorization: Bearer x`: the scheme is not secret, but what follows is.
                 is_secret_next = is_name(lower.get(at + 1..).unwrap_or_default());
             }
             Some(_) => {
@@ -96,7 +96,7 @@ fn blotted(text: &str) -> String {
     out
 }
 
-/// `https://name:password@host` without name and password.
+/// Returns `https://name:password@host` without name and password.
 fn without_credentials(word: &str) -> String {
     let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
     let end = rest.find('/').unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! The page of operators: whether the server works, its tenants, and the settings in force. Secrets are on no page.
+//! The operators' page: whether the server works, its tenants, and the settings in force. No page shows secrets.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -17,7 +17,7 @@ use crate::record::bytes_shown;
 struct Tenant {
     name: String,
     description: String,
-    /// Writes that wait; none where the tenant is not open.
+    /// Number of waiting writes; `None` if the tenant is not open.
     n_waiting: Option<u64>,
     n_writes: Option<u64>,
     log: Option<String>,
@@ -53,8 +53,8 @@ impl Slow {
 }
 
 impl Site {
-    /// Whether the visitor is one of those who run the server: a member of their groups, in the default tenant. What other
-    /// tenants call their groups says nothing.
+    /// Says whether the visitor is an operator of the server: a member of the configured groups, in the default tenant.
+    /// Groups of the same name in other tenants do not count.
     pub(crate) fn is_operator(&self, visitor: &Visitor) -> bool {
         visitor.db.tenant().name() == self.context.tenants().default
             && !visitor.caller.is_anonymous()
@@ -68,7 +68,7 @@ pub(crate) async fn page(State(site): State<Site>, visitor: Visitor, fields: Fie
     site.shown(&visitor, page)
 }
 
-/// An instant as operators read it.
+/// Formats a time for operators.
 fn instant(at_ms: i64) -> String {
     let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(at_ms) * 1_000_000).ok();
     at.and_then(|it| it.format(&time::format_description::well_known::Rfc3339).ok()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! How a page is made: templates that escape what they are given, the style, and the headers of every page.
+//! Rendering of pages: templates that escape their values, the style, and the headers of every page.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -12,11 +12,12 @@ use crate::error::{Result, SiteError};
 use crate::fields::encoded;
 use crate::language::Language;
 
-/// No script at all, styles of this server, pictures of this server or within the page.
+/// No scripts at all, styles of this server, pictures of this server or within the page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
 
-/// What a page with a script allows beside: that script, by a key that no other page has, and requests to this server.
+/// Returns the policy of a page. With a script it also allows that script, by a nonce that no other page has, and
+/// requests to this server.
 fn policy(script_key: Option<&str>) -> Result<HeaderValue> {
     let Some(key) = script_key else { return Ok(HeaderValue::from_static(POLICY)) };
     let policy = format!("{POLICY}; script-src 'nonce-{key}'; connect-src 'self'");
@@ -24,7 +25,7 @@ fn policy(script_key: Option<&str>) -> Result<HeaderValue> {
 }
 
 impl Site {
-    /// A page. What every template has: `t` (the texts), `site`, `lang`, `user`, `csrf`, `here`, and `page`.
+    /// Renders a page. Every template gets `t` (the texts), `site`, `lang`, `user`, `csrf`, `here`, and `page`.
     pub(crate) fn page(
         &self,
         visitor: &Visitor,
@@ -35,7 +36,7 @@ impl Site {
         self.made(visitor, status, name, page, None)
     }
 
-    /// A page that a script makes more convenient: one of [`SCRIPTS`]. Only that page lets a script run, and no other one.
+    /// Renders a page that a script makes more convenient: one of [`SCRIPTS`]. Only this script may run on the page.
     pub(crate) fn page_with_script(
         &self,
         visitor: &Visitor,
@@ -60,7 +61,7 @@ impl Site {
             Language::English => Language::German,
             Language::German => Language::English,
         };
-        // What was sent by a form cannot be asked for again.
+        // The answer to a submitted form cannot be requested again.
         let values = json!({
             "t": visitor.language.texts(), "site": &self.settings.name, "lang": visitor.language.tag(),
             "other_lang": other.tag(), "user": visitor.caller.username(), "csrf": visitor.csrf(),
@@ -79,7 +80,7 @@ impl Site {
         Ok(response)
     }
 
-    /// The page, or one that says why there is none.
+    /// Returns the page, or one that explains the error.
     pub(crate) fn shown(&self, visitor: &Visitor, outcome: Result<Response>) -> Result<Response> {
         outcome.or_else(|error| {
             if matches!(error, SiteError::Refused(_) | SiteError::Damaged(_)) {
@@ -93,14 +94,14 @@ impl Site {
     }
 }
 
-/// The one style sheet.
+/// Answers with the style sheet.
 pub(crate) async fn style(State(site): State<Site>) -> Response {
     let text = HeaderValue::from_static("text/css; charset=utf-8");
     let response = answer::bytes(StatusCode::OK, text, site.pages.style.clone());
     answer::with_header(response, CACHE_CONTROL, "public, max-age=300")
 }
 
-/// The scripts: what they do is there without them too, less conveniently.
+/// The scripts. Everything works without them too, less conveniently.
 const SCRIPTS: [(&str, &str); 2] =
     [("upload.js", include_str!("../assets/upload.js")), ("live.js", include_str!("../assets/live.js"))];
 

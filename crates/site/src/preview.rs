@@ -1,6 +1,6 @@
-//! Previews of files of deposits: pictures, PDF, the beginning of tables and of texts. Bytes are asked of Dataverse's dialect
-//! in the visitor's name, by ranges, which do not count as downloads. Nothing that a file holds is run: what browsers would
-//! run (HTML, SVG) is shown as text.
+//! Previews of files of deposits: pictures, PDF, the beginning of tables and of texts. Bytes are requested from
+//! Dataverse's dialect on behalf of the visitor, by ranges, which do not count as downloads. Nothing in a file is
+//! executed: what browsers would execute (HTML, SVG) is shown as text.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -17,26 +17,26 @@ use crate::error::{Result, SiteError};
 use crate::fields::{encoded, encoded_rest};
 use crate::record::{bytes_shown, text};
 
-/// Bytes of a text or table that are looked at.
+/// Number of bytes of a text or table that are read.
 const HEAD_BYTES: usize = 64 << 10;
-/// Largest picture that is shown, in bytes.
+/// Maximum size of a picture that is shown, in bytes.
 const PICTURE_BYTES_MAX: u64 = 20_000_000;
-/// Largest PDF that is shown, in bytes.
+/// Maximum size of a PDF that is shown, in bytes.
 const PDF_BYTES_MAX: u64 = 100_000_000;
-/// Rows and columns of a table that are shown.
+/// Maximum number of rows and columns of a table that are shown.
 const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 50;
 
-/// What of a file is shown.
+/// How a file is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Showing {
-    /// The whole as a picture, with the type that the browser is told.
+    /// The whole file as a picture, with the content type for the browser.
     Picture(&'static str),
-    /// The whole, by the browser's own viewer.
+    /// The whole file in the browser's own viewer.
     Pdf,
     /// The first rows.
     Table {
-        /// What divides cells.
+        /// The separator of cells.
         divider: char,
     },
     /// The first lines.
@@ -44,7 +44,7 @@ pub(crate) enum Showing {
 }
 
 impl Showing {
-    /// Of a content type; nothing where a file of that type has no preview.
+    /// Returns how files of a content type are shown; `None` if they have no preview.
     pub(crate) fn of(content_type: &str, name: &str) -> Option<Self> {
         let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let ending = name.rsplit_once('.').map(|it| it.1.to_ascii_lowercase()).unwrap_or_default();
@@ -108,7 +108,7 @@ async fn file(site: &Site, visitor: &Visitor, id: &str) -> Result<File> {
     })
 }
 
-/// The bytes of a file from `first` up to and including `last`, as they come.
+/// Returns the bytes of a file up to and including `last`, as a stream.
 async fn bytes(site: &Site, visitor: &Visitor, id: &str, last: u64) -> Result<Response> {
     let path = format!("/api/access/datafile/{}", encoded(id));
     let range = HeaderValue::from_str(&format!("bytes=0-{last}"));
@@ -123,7 +123,7 @@ async fn bytes(site: &Site, visitor: &Visitor, id: &str, last: u64) -> Result<Re
     }
 }
 
-/// The first bytes of a file.
+/// Returns the first bytes of a file.
 async fn head(site: &Site, visitor: &Visitor, id: &str) -> Result<Vec<u8>> {
     let answer = bytes(site, visitor, id, HEAD_BYTES as u64 - 1).await?;
     let mut pieces = answer.into_body().into_data_stream();
@@ -146,7 +146,7 @@ struct Table {
     has_more_columns: bool,
 }
 
-/// Rows of divided values, RFC 4180; the last one is left out where the text is cut off in it.
+/// Parses rows of separated values, RFC 4180; the last row is dropped if the text was cut off in it.
 fn table(text: &str, divider: char, is_cut: bool) -> Table {
     let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
     let (mut is_quoted, mut has_more_columns) = (false, false);
@@ -184,7 +184,8 @@ fn table(text: &str, divider: char, is_cut: bool) -> Table {
     Table { heads, rows: rows.collect(), has_more_columns }
 }
 
-/// Text of a file's first bytes: UTF-8, or else Latin-1, as old instruments write it. A character that is cut off goes.
+/// Decodes a file's first bytes: as UTF-8, or else as Latin-1, which old instruments write. A character that was cut
+/// off is dropped.
 fn decoded(head: &[u8], is_cut: bool) -> String {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     match std::str::from_utf8(head) {
@@ -240,11 +241,11 @@ async fn shown(site: &Site, visitor: &Visitor, id: &str) -> Result<Response> {
     Ok(response)
 }
 
-/// The policy of the one page that holds a PDF, which the browser's viewer shows in a frame of this server.
+/// The policy of the page with a PDF, which the browser's viewer shows in a frame of this server.
 const OF_PDF_PAGES: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; object-src 'self'; \
                             frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Key of a note in place of bytes that the visitor may not have.
+/// Returns the key of a note that is shown instead of bytes that the visitor may not access.
 fn refused(error: SiteError) -> Result<&'static str> {
     match error {
         SiteError::NotFound | SiteError::SignIn | SiteError::Forbidden => Ok("preview_refused"),
@@ -252,7 +253,7 @@ fn refused(error: SiteError) -> Result<&'static str> {
     }
 }
 
-/// `GET /site/preview/{id}/content`: the bytes of a picture or a PDF, to be shown within a page of this server.
+/// `GET /site/preview/{id}/content`: the bytes of a picture or a PDF, for display within a page of this server.
 pub(crate) async fn content(
     State(site): State<Site>,
     visitor: Visitor,

@@ -1,24 +1,25 @@
-//! What a record's page is made of, and how others cite it: citation text, schema.org, and citation meta tags.
+//! The content of a record's page, and its citation: text, schema.org, and citation meta tags.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A text, and where it leads.
+/// A text, and optionally the address that it links to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Link {
     /// The text.
     pub(crate) text: String,
-    /// The address; none for plain text.
+    /// The address; `None` for plain text.
     pub(crate) href: Option<String>,
 }
 
 impl Link {
-    /// Plain text.
+    /// Creates plain text.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), href: None }
     }
 
-    /// Text that leads somewhere. An address that is no path and no web address is left out: records are written by many.
+    /// Creates a link. An address that is neither a path nor a web address is dropped, as many people can write
+    /// records.
     pub(crate) fn to(text: impl Into<String>, href: impl Into<String>) -> Self {
         let href = href.into();
         let is_safe = href.starts_with('/') || href.starts_with("https://") || href.starts_with("http://");
@@ -26,14 +27,14 @@ impl Link {
     }
 }
 
-/// Something said of a record: key of its name, and the values.
+/// A property of a record: key of its name, and the values.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Fact {
     pub(crate) key: &'static str,
     pub(crate) values: Vec<Link>,
 }
 
-/// Something that the visitor may do with the record: key of its name, and where.
+/// An action that the visitor may take on the record: key of its name, and its address.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Action {
     pub(crate) key: &'static str,
@@ -48,14 +49,14 @@ pub(crate) struct Table {
     /// Keys of its columns.
     pub(crate) heads: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<Link>>,
-    /// How many rows there are where not all are shown.
+    /// The total number of rows if not all are shown.
     pub(crate) n_all: Option<u64>,
 }
 
-/// A record as its page shows it.
+/// The content of a record's page.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Record {
-    /// Key of what it is.
+    /// Key of its type.
     pub(crate) kind_key: &'static str,
     pub(crate) title: String,
     pub(crate) lead: String,
@@ -63,19 +64,19 @@ pub(crate) struct Record {
     pub(crate) tables: Vec<Table>,
     pub(crate) exports: Vec<Link>,
     pub(crate) actions: Vec<Action>,
-    /// A picture as a `data:` address.
+    /// A picture as a `data:` URL.
     pub(crate) image: Option<String>,
-    /// A drawing, as SVG that is escaped already.
+    /// A drawing, as escaped SVG.
     pub(crate) drawing: Option<String>,
     pub(crate) citation: Option<String>,
-    /// schema.org's description, fit to stand between the tags of a script.
+    /// schema.org's description, safe for use in a script element.
     pub(crate) json_ld: Option<String>,
     /// Names and contents of meta tags.
     pub(crate) metas: Vec<(&'static str, String)>,
 }
 
 impl Record {
-    /// Adds a fact, unless nothing is said.
+    /// Adds a fact, unless there are no values.
     pub(crate) fn fact(&mut self, key: &'static str, values: impl IntoIterator<Item = Link>) {
         let values: Vec<Link> = values.into_iter().filter(|it| !it.text.trim().is_empty()).collect();
         if !values.is_empty() {
@@ -83,7 +84,7 @@ impl Record {
         }
     }
 
-    /// The same for plain texts.
+    /// Adds a fact with plain texts.
     pub(crate) fn plain(&mut self, key: &'static str, values: impl IntoIterator<Item = String>) {
         self.fact(key, values.into_iter().map(Link::plain));
     }
@@ -102,7 +103,7 @@ impl Record {
         }
     }
 
-    /// Says how the record is cited.
+    /// Sets the citation of the record.
     pub(crate) fn cited_as(&mut self, it: &Citable) {
         self.citation = Some(it.text());
         self.json_ld = Some(it.json_ld());
@@ -110,7 +111,7 @@ impl Record {
     }
 }
 
-/// What a citation is made of.
+/// The parts of a citation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Citable {
     pub(crate) title: String,
@@ -118,7 +119,7 @@ pub(crate) struct Citable {
     /// `2026` or `2026-11-23`.
     pub(crate) date: String,
     pub(crate) publisher: String,
-    /// Without `https://doi.org/`; empty for none.
+    /// Without `https://doi.org/`; empty if there is none.
     pub(crate) doi: String,
     /// Address of the page.
     pub(crate) url: String,
@@ -127,7 +128,7 @@ pub(crate) struct Citable {
     pub(crate) license: String,
 }
 
-/// Creators that a citation names before it says that there are more.
+/// Maximum number of creators that a citation names; further ones are abbreviated.
 const CREATORS_MAX: usize = 10;
 
 impl Citable {
@@ -135,7 +136,7 @@ impl Citable {
         if self.doi.is_empty() { self.url.clone() } else { format!("https://doi.org/{}", self.doi) }
     }
 
-    /// `Creators (year): Title. Publisher. Address`, as DataCite recommends.
+    /// Returns `Creators (year): Title. Publisher. Address`, as DataCite recommends.
     pub(crate) fn text(&self) -> String {
         let mut names = self.creators.iter().take(CREATORS_MAX).cloned().collect::<Vec<_>>().join("; ");
         if self.creators.len() > CREATORS_MAX {
@@ -149,7 +150,7 @@ impl Citable {
         format!("{head}{}. {}", middle.join(". "), self.address())
     }
 
-    /// A `Dataset` of schema.org. Signs that could end a script are written as escapes.
+    /// Returns a `Dataset` of schema.org. Characters that could end a script are escaped.
     pub(crate) fn json_ld(&self) -> String {
         let creators: Vec<Value> =
             self.creators.iter().map(|it| json!({"@type": "Person", "name": it})).collect();
@@ -173,7 +174,7 @@ impl Citable {
         said.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
     }
 
-    /// What reference managers and search engines read.
+    /// Returns the meta tags for reference managers and search engines.
     pub(crate) fn metas(&self) -> Vec<(&'static str, String)> {
         let mut out = vec![("citation_title", self.title.clone())];
         out.extend(self.creators.iter().map(|it| ("citation_author", it.clone())));
@@ -188,13 +189,13 @@ impl Citable {
     }
 }
 
-/// A text or number at a path of names; empty where there is none.
+/// Returns a text or number at a path; empty if there is none.
 pub(crate) fn text(value: &Value, path: &str) -> String {
     let found = path.split('/').try_fold(value, |it, name| it.get(name));
     found.map(shown).unwrap_or_default()
 }
 
-/// The texts of a list, or one text; of objects what `name` holds.
+/// Returns the texts of a list, or a single text; for objects, their member `name`.
 pub(crate) fn texts(value: &Value, path: &str, name: &str) -> Vec<String> {
     let found = path.split('/').try_fold(value, |it, part| it.get(part));
     let of = |it: &Value| if it.is_object() { text(it, name) } else { shown(it) };
@@ -205,7 +206,7 @@ pub(crate) fn texts(value: &Value, path: &str, name: &str) -> Vec<String> {
     }
 }
 
-/// The items of a list; none where there is no list.
+/// Returns the items of a list; empty if there is no list.
 pub(crate) fn items<'a>(value: &'a Value, path: &str) -> &'a [Value] {
     let found = path.split('/').try_fold(value, |it, name| it.get(name));
     found.and_then(Value::as_array).map_or(&[], Vec::as_slice)
@@ -219,7 +220,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Bytes as people say them, in powers of 1,000.
+/// Formats a number of bytes for people, in powers of 1,000.
 pub(crate) fn bytes_shown(n_bytes: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB"];
     let (mut value, mut unit) = (n_bytes.max(0.0), 0);
@@ -230,7 +231,7 @@ pub(crate) fn bytes_shown(n_bytes: f64) -> String {
     if unit == 0 { format!("{value:.0} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
-/// A DOI within an identifier such as `doi:10.1/x` or `https://doi.org/10.1/x`; empty where there is none.
+/// Returns the DOI in an identifier such as `doi:10.1/x` or `https://doi.org/10.1/x`; empty if there is none.
 pub(crate) fn doi_of(identifier: &str) -> String {
     let lower = identifier.to_ascii_lowercase();
     let prefixes =

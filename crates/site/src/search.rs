@@ -1,4 +1,4 @@
-//! Search over all dialects, each by its own search, so that each says itself what the visitor may see.
+//! Search over all dialects, each with its own search, so that each decides what the visitor may see.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -12,14 +12,14 @@ use crate::facets::{self, Chosen};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, bytes_shown, doi_of, items, text, texts};
 
-/// Hits of a dialect where all are searched.
+/// Number of hits of each dialect if all are searched.
 const FEW: u32 = 5;
-/// Hits on a page where one is.
+/// Number of hits on a page if one is searched.
 const PAGE: u32 = 20;
-/// The last page that can be asked for.
+/// The last page that can be requested.
 const PAGES_MAX: u32 = 50;
 
-/// What is searched: its name in addresses, the key of its heading, and the dialect.
+/// The scopes of a search: name in addresses, key of the heading, and dialect.
 const SCOPES: [(&str, &str, &str); 5] = [
     ("datasets", "datasets", "scicat"),
     ("deposits", "deposits", "dataverse"),
@@ -28,34 +28,34 @@ const SCOPES: [(&str, &str, &str); 5] = [
     ("topics", "topics", "conclave"),
 ];
 
-/// A record that was found.
+/// A hit.
 #[derive(Debug, Serialize)]
 struct Hit {
     link: Link,
-    /// A few words more.
+    /// A short description.
     about: String,
 }
 
-/// What one scope found.
+/// The hits of one scope.
 #[derive(Serialize)]
 struct Group {
     scope: &'static str,
     name_key: &'static str,
     hits: Vec<Hit>,
-    /// How many there are, where the dialect says so.
+    /// The total number of hits, if the dialect tells.
     n_all: Option<u64>,
-    /// Key of a sentence where nothing could be searched.
+    /// Key of a sentence if the search failed.
     note_key: Option<&'static str>,
     /// Address of all hits, or of the next page.
     more: Option<String>,
 }
 
-/// What is asked for.
+/// The search.
 struct Asked<'a> {
     text: &'a str,
-    /// A measured value: name, value, unit.
+    /// A measured value to search for: name, value, unit.
     measured: Option<(&'a str, &'a str, &'a str)>,
-    /// By what it is narrowed.
+    /// The chosen facet values.
     chosen: Vec<Chosen>,
     limit: u32,
     skip: u32,
@@ -77,7 +77,7 @@ pub(crate) async fn search(State(site): State<Site>, visitor: Visitor, fields: F
         let (a, b, c, d, e) = tokio::join!(of(0), of(1), of(2), of(3), of(4));
         groups.extend([a, b, c, d, e].into_iter().flatten());
     }
-    // A search that finds enough needs no other words.
+    // A search that finds enough needs no suggestions.
     let n_hits: usize = groups.iter().map(|it| it.hits.len()).sum();
     let suggestions = match n_hits {
         0..=3 if !words.is_empty() => site.suggestions(&visitor, words).await,
@@ -113,7 +113,7 @@ pub(crate) async fn search(State(site): State<Site>, visitor: Visitor, fields: F
     site.page(&visitor, StatusCode::OK, "search.html", page)
 }
 
-/// Address of a search in one scope, without what it is narrowed by and without its page.
+/// Returns the address of a search in one scope, without chosen facet values and without its page.
 fn address(asked: &Asked<'_>, scope: &str) -> String {
     let mut address = format!("/site/search?q={}&in={scope}", encoded(asked.text));
     if let Some((name, value, unit)) = asked.measured {
@@ -123,7 +123,7 @@ fn address(asked: &Asked<'_>, scope: &str) -> String {
     address
 }
 
-/// By what a search can be narrowed further; nothing where the dialect does not say.
+/// Returns the facets that can narrow a search further; empty if the dialect has none.
 async fn narrowing(site: &Site, visitor: &Visitor, asked: &Asked<'_>, scope: &str) -> Vec<facets::Shown> {
     let base = address(asked, scope);
     let said = match scope {
@@ -135,11 +135,11 @@ async fn narrowing(site: &Site, visitor: &Visitor, asked: &Asked<'_>, scope: &st
         "datasets" => facets::of_datasets(site, visitor, &datasets_fields(asked), &base, &asked.chosen).await,
         _ => Ok(Vec::new()),
     };
-    // What hinders the facets hinders the hits, which say so.
+    // An error of the facets also occurs for the hits, which report it.
     said.unwrap_or_default()
 }
 
-/// What one scope finds; nothing where its dialect is not served, or another one is wanted.
+/// Returns the hits of one scope; `None` if its dialect is not served, or another scope is wanted.
 async fn found(
     site: &Site,
     visitor: &Visitor,
@@ -174,7 +174,7 @@ async fn found(
 
 type Found = Result<(Vec<Hit>, Option<u64>)>;
 
-/// The conditions of a search in SciCat's words.
+/// Returns the conditions of a search in SciCat's form.
 fn datasets_fields(asked: &Asked<'_>) -> Value {
     let mut fields = json!({});
     if !asked.text.is_empty() {
@@ -237,7 +237,7 @@ async fn deposits(site: &Site, visitor: &Visitor, asked: &Asked<'_>) -> Found {
     Ok((items(&said, "data/items").iter().map(hit).collect(), n_all))
 }
 
-/// Words as a CQL string.
+/// Quotes words as a CQL string.
 fn quoted(words: &str) -> String {
     let escaped: String = words
         .chars()

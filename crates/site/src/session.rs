@@ -1,4 +1,4 @@
-//! Signing in, by a password, at a directory or at an OpenID Connect provider; signing out; the choice of a language.
+//! Signing in with a password, at a directory or at an OpenID Connect provider; signing out; choosing a language.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -16,16 +16,16 @@ use crate::language::Language;
 
 /// How long a chosen language is remembered (a year).
 const LANGUAGE_S: u32 = 365 * 24 * 60 * 60;
-/// The cookie in which a browser keeps the login that it began at the provider.
+/// The cookie in which a browser keeps a login that was started at the provider.
 const LOGIN_COOKIE: &str = "pinakes_sign_in";
-/// Where the provider sends browsers back to.
+/// Path to which the provider redirects browsers.
 const CALLBACK: &str = "/site/sign-in/callback";
 
 pub(crate) async fn form(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Result<Response> {
     shown(&site, &visitor, &fields.next(), StatusCode::OK, None)
 }
 
-/// The form, with the key of what was wrong the time before.
+/// Returns the form, with the key of the previous attempt's error.
 fn shown(
     site: &Site,
     visitor: &Visitor,
@@ -53,7 +53,7 @@ pub(crate) async fn sign_in(State(site): State<Site>, visitor: Visitor, body: Bo
     }
 }
 
-/// By the password that is kept here, or at the directory where none is.
+/// Checks the password against the one kept here, or at the directory if the account has none here.
 async fn logged_in(site: &Site, visitor: &Visitor, username: &str, password: Password) -> Result<Login> {
     let (accounts, tenant) = (site.context.accounts(), visitor.db.tenant());
     if accounts.sources().ldap.is_configured() {
@@ -65,7 +65,7 @@ async fn logged_in(site: &Site, visitor: &Visitor, username: &str, password: Pas
     Ok(accounts.log_in(tenant, username, password).await?)
 }
 
-/// On to where the visitor wanted to go, with the cookie of a session.
+/// Redirects to the page that the visitor wanted, with the cookie of a session.
 fn welcomed(site: &Site, visitor: &Visitor, user: &User, next: &str) -> Response {
     let claims = match json!({
         "username": user.username, "_id": user.id, "id": user.id, "sub": user.username, "user_id": user.id,
@@ -79,7 +79,7 @@ fn welcomed(site: &Site, visitor: &Visitor, user: &User, next: &str) -> Response
     with_cookie(visitor, next, cookie)
 }
 
-/// Where the provider sends browsers back to; nothing where no provider is configured.
+/// Returns the URL to which the provider redirects browsers; `None` if no provider is configured.
 fn callback_url(site: &Site) -> Option<String> {
     let provider = &site.context.accounts().sources().oidc;
     if !provider.is_configured() {
@@ -92,7 +92,7 @@ fn callback_url(site: &Site) -> Option<String> {
     (origin.len() == 3).then(|| format!("{}{CALLBACK}", origin.join("/")))
 }
 
-/// `GET /site/sign-in/provider?next=`: to the OpenID Connect provider.
+/// `GET /site/sign-in/provider?next=`: redirects to the OpenID Connect provider.
 pub(crate) async fn depart(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Result<Response> {
     let departed = departed(&site, &visitor, &fields.next()).await;
     site.shown(&visitor, departed)
@@ -113,7 +113,7 @@ fn login_cookie(text: &str, life_s: i64) -> String {
     format!("{LOGIN_COOKIE}={text}; Path=/site/sign-in; HttpOnly; SameSite=Lax; Max-Age={life_s}")
 }
 
-/// `GET /site/sign-in/callback?code=&state=`: back from the provider.
+/// `GET /site/sign-in/callback?code=&state=`: receives the browser from the provider.
 pub(crate) async fn arrive(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Result<Response> {
     let arrived = arrived(&site, &visitor, &fields).await;
     site.shown(&visitor, arrived)
@@ -142,7 +142,8 @@ async fn arrived(site: &Site, visitor: &Visitor, fields: &Fields) -> Result<Resp
     Ok(response)
 }
 
-/// A path to go on at; the cookie of a login that a dialect's frontend began may hold an address elsewhere.
+/// Returns a path to continue at; the cookie of a login that a dialect's frontend started may contain a foreign
+/// address.
 fn own_path(url: &str) -> String {
     Fields::parse(&format!("next={}", encoded(url))).next()
 }
@@ -157,7 +158,7 @@ pub(crate) async fn sign_out(State(site): State<Site>, visitor: Visitor, body: B
     Ok(with_cookie(&visitor, &fields.next(), cookie))
 }
 
-/// A choice of language. It changes nothing but a cookie, so that a link may make it.
+/// Chooses a language. This only changes a cookie, so that a link may do it.
 pub(crate) async fn language(visitor: Visitor, fields: Fields) -> Result<Response> {
     let chosen = Language::named(fields.text("to")).ok_or(SiteError::NotFound)?;
     let tag = chosen.tag();

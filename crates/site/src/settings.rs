@@ -12,36 +12,37 @@ use crate::log::RecentLog;
 pub struct Settings {
     /// Name of the site, shown on every page.
     pub name: String,
-    /// Style sheet of the institution, put behind the built-in one: colours, fonts, a logo as a background. Empty for none.
-    /// Read when the server starts.
+    /// Style sheet of the institution, appended to the built-in one: colours, fonts, a logo as a background. Empty for
+    /// none. Read when the server starts.
     pub brand: PathBuf,
-    /// Maps of the Conclave dialect that the search looks into.
+    /// Maps of the Conclave dialect that are searched.
     pub maps: Vec<String>,
-    /// Groups of the default tenant whose members see the page of operators.
+    /// Groups of the default tenant whose members may see the operators' page.
     pub operator_groups: Vec<String>,
     /// Groups of the default tenant whose members manage its accounts.
     pub account_groups: Vec<String>,
-    /// Where the OpenID Connect provider sends browsers back to, e.g. `https://pinakes.example.org/site/sign-in/callback`; it
-    /// must be known there. Empty: that path at the host of `accounts.oidc.callback_url`.
+    /// URL to which the OpenID Connect provider redirects browsers, e.g.
+    /// `https://pinakes.example.org/site/sign-in/callback`; it must be registered there. If empty, that path at the
+    /// host of `accounts.oidc.callback_url`.
     pub callback_url: String,
     /// How long a sign-in lasts, in seconds (12 h).
     pub session_s: i64,
-    /// What is configured, for the page of operators; filled by the command, never read from a file.
+    /// The effective settings, for the operators' page; filled by the command, never read from a file.
     #[serde(skip)]
     pub effective: Vec<Setting>,
-    /// The latest lines of the log, for the same page; given by the command.
+    /// The latest lines of the log, for the same page; filled by the command.
     #[serde(skip)]
     pub log: RecentLog,
 }
 
-/// A setting as it is in force. Secrets are not among them.
+/// An effective setting. Secrets are not included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
     /// Its key, e.g. `server.listen`.
     pub key: String,
-    /// Its value, as TOML writes it.
+    /// Its value in TOML.
     pub value: String,
-    /// Where it comes from: `default`, `file`, `environment` or `flag`.
+    /// Its source: `default`, `file`, `environment` or `flag`.
     pub origin: String,
 }
 

@@ -1,5 +1,6 @@
-//! Suggestions for a search that is being typed: keywords, authors and titles that begin so, of what the visitor may see. They
-//! stand in the search form's list, and browsers ask for them from their own search bar (`OpenSearch`). No script is needed.
+//! Suggestions while a search is being typed: keywords, authors and titles with this beginning, from what the visitor
+//! may see. They fill the search form's list, and browsers request them for their own search bar (`OpenSearch`). No
+//! script is needed.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -13,14 +14,14 @@ use crate::error::Result;
 use crate::fields::{Fields, encoded};
 use crate::record::{items, text};
 
-/// Suggestions for one text.
+/// Maximum number of suggestions for one text.
 const SUGGESTED_MAX: usize = 10;
-/// Titles that each dialect suggests.
+/// Maximum number of titles that each dialect suggests.
 const TITLES_MAX: u32 = 4;
-/// Longest text that is suggested for, and longest suggestion, in characters.
+/// Maximum length of a text that gets suggestions, and of a suggestion, in characters.
 const CHARACTERS_MAX: usize = 120;
 
-/// `GET /site/suggest?q=`: as `OpenSearch` wants it: what was typed, and the suggestions.
+/// `GET /site/suggest?q=`: what was typed, and the suggestions, in `OpenSearch`'s form.
 pub(crate) async fn suggest(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Result<Response> {
     let typed = fields.text("q");
     let found = site.suggestions(&visitor, typed).await;
@@ -30,13 +31,13 @@ pub(crate) async fn suggest(State(site): State<Site>, visitor: Visitor, fields: 
     Ok(answer::with_header(response, VARY, "Cookie"))
 }
 
-/// `GET /site/opensearch.xml`: how browsers search here.
+/// `GET /site/opensearch.xml`: tells browsers how to search here.
 pub(crate) async fn description(State(site): State<Site>, visitor: Visitor) -> Result<Response> {
     let escaped = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
     };
     let address = |path: &str| escaped(&site.whole_url(&visitor, path));
-    // At most 16 characters, as the format wants it.
+    // At most 16 characters, as the format requires.
     let short: String = site.settings.name.chars().take(16).collect();
     let xml = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -56,7 +57,7 @@ pub(crate) async fn description(State(site): State<Site>, visitor: Visitor) -> R
 }
 
 impl Site {
-    /// What may have been meant by the beginning of a search; nothing where nothing was typed.
+    /// Returns suggestions for the beginning of a search; empty if nothing was typed.
     pub(crate) async fn suggestions(&self, visitor: &Visitor, typed: &str) -> Vec<String> {
         let words = typed.split_whitespace().collect::<Vec<_>>().join(" ");
         if words.chars().count() < 2 || CHARACTERS_MAX < words.chars().count() {
@@ -80,7 +81,7 @@ impl Site {
         out
     }
 
-    /// The keywords of datasets that the visitor may see, the most frequent ones first.
+    /// Returns the keywords of datasets that the visitor may see, most frequent first.
     async fn keywords_of_datasets(&self, visitor: &Visitor) -> Vec<String> {
         let query = format!("fields={}&facets={}", encoded("{}"), encoded("[\"keywords\"]"));
         let path = format!("/api/v3/datasets/fullfacet?{query}");
@@ -89,14 +90,14 @@ impl Site {
     }
 }
 
-/// Whether a word of a text begins as what was typed, whatever its case.
+/// Says whether a word of a text begins with what was typed, ignoring case.
 fn begins_so(text: &str, typed: &str) -> bool {
     let (text, typed) = (text.to_lowercase(), typed.to_lowercase());
     text.match_indices(&typed)
         .any(|(at, _)| text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric()))
 }
 
-/// The last word as a beginning, the ones before as they are. Signs that mean something to the search are left out.
+/// Returns the words as a search in which the last one is a prefix. Characters with a meaning in searches are dropped.
 fn as_beginning(words: &str) -> String {
     let plain: String =
         words.chars().map(|it| if it.is_alphanumeric() || it == '-' { it } else { ' ' }).collect();

@@ -1,4 +1,4 @@
-//! The templates of the pages and the style, as they are read at the start.
+//! The templates and the style, as read at the start.
 
 use minijinja::{Environment, UndefinedBehavior};
 use pinakes_http::{Stage, stages};
@@ -9,7 +9,7 @@ use crate::settings::Settings;
 
 pub(crate) const STYLE: &str = include_str!("../assets/site.css");
 
-/// Every template that a page is made of.
+/// All templates.
 pub(crate) const TEMPLATES: [(&str, &str); 25] = [
     ("layout.html", include_str!("../templates/layout.html")),
     ("parts.html", include_str!("../templates/parts.html")),
@@ -38,17 +38,17 @@ pub(crate) const TEMPLATES: [(&str, &str); 25] = [
     ("operators.html", include_str!("../templates/operators.html")),
 ];
 
-/// Templates and the style.
+/// The templates and the style.
 pub(crate) struct Pages {
     environment: Environment<'static>,
     pub(crate) style: String,
 }
 
 impl Pages {
-    /// The built-in ones, with the brand of the institution behind the style.
+    /// Reads the built-in ones, and appends the institution's style sheet to the style.
     pub(crate) fn read(settings: &Settings) -> std::result::Result<Self, MountError> {
         let mut environment = Environment::new();
-        // A name that a page does not give is a fault, and never an empty place.
+        // An undefined name is an error, rather than an empty text.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         for (name, text) in TEMPLATES {
             let added = environment.add_template(name, text);
@@ -96,7 +96,7 @@ mod tests {
                 !template.contains("style=") && !template.contains("<style"),
                 "{name} has a style of its own"
             );
-            // A script is a file of its own, let in by the page's key.
+            // Scripts are separate files, allowed by the page's nonce.
             let scripts = template.matches("<script").count();
             let data = template.matches("<script type=\"application/ld+json\">").count();
             let files = template

@@ -1,5 +1,5 @@
-//! Accounts, for those who manage them: members of `site.account_groups` in the default tenant. The accounts are those of
-//! that tenant.
+//! Account management, for members of `site.account_groups` in the default tenant. The accounts are those of that
+//! tenant.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -16,9 +16,9 @@ use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded};
 use crate::record::Link;
 
-/// Accounts on one page.
+/// Number of accounts on one page.
 const PAGE: u64 = 50;
-/// The last page that can be asked for.
+/// The last page that can be requested.
 const PAGES_MAX: u64 = 10_000;
 
 /// An account in the list.
@@ -32,7 +32,7 @@ struct Row {
 }
 
 impl Site {
-    /// Whether the visitor manages accounts.
+    /// Says whether the visitor may manage accounts.
     pub(crate) fn manages_accounts(&self, visitor: &Visitor) -> bool {
         visitor.db.tenant().name() == self.context.tenants().default
             && !visitor.caller.is_anonymous()
@@ -94,7 +94,7 @@ async fn listed(site: &Site, visitor: &Visitor, fields: &Fields, outcome: Outcom
     site.page(visitor, status, "users.html", page)
 }
 
-/// `POST /site/users`: a new account.
+/// `POST /site/users`: creates an account.
 pub(crate) async fn create(State(site): State<Site>, visitor: Visitor, body: Body) -> Result<Response> {
     let page = created(&site, &visitor, body).await;
     site.shown(&visitor, page)
@@ -128,7 +128,7 @@ fn filled(text: &str) -> Option<String> {
     Some(text.to_owned()).filter(|it| !it.is_empty())
 }
 
-/// Names divided by spaces, commas or lines, each once.
+/// Returns the distinct names in a text, separated by spaces, commas or line breaks.
 fn words(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in text.split([' ', ',', '\n', '\r', '\t']).filter(|it| !it.is_empty()) {
@@ -200,8 +200,8 @@ async fn acted(site: &Site, visitor: &Visitor, id: &str, body: Body) -> Result<R
     shown(site, visitor, id, outcome).await
 }
 
-/// What the form says of an account. Nobody shuts themselves out: an own account stays active and keeps a group that
-/// manages accounts.
+/// Applies the form to an account. Visitors cannot lock themselves out: their own account stays active and keeps a
+/// group that may manage accounts.
 async fn save(site: &Site, visitor: &Visitor, it: &User, sent: &Fields) -> Result<Outcome> {
     let (is_active, groups) = (sent.text("active") == "yes", words(sent.text("groups")));
     let stays = is_active && groups.iter().any(|it| site.settings.account_groups.contains(it));

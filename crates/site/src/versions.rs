@@ -1,4 +1,4 @@
-//! Versions of a deposit, and how two of them differ: fields, files, terms.
+//! Versions of a deposit, and the differences between two of them: fields, files, terms.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -12,17 +12,17 @@ use crate::error::Result;
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, items, text};
 
-/// Versions that a page lists.
+/// Maximum number of versions that a page lists.
 const VERSIONS_MAX: u32 = 100;
-/// Differences of one kind that a page lists.
+/// Maximum number of differences of one kind that a page lists.
 const DIFFERENCES_MAX: usize = 1000;
 
-/// A version, as pages list it.
+/// A version in a list.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Version {
-    /// As addresses name it: `1.0`, or `:draft`.
+    /// Its name in addresses: `1.0`, or `:draft`.
     pub(crate) id: String,
-    /// As people read it.
+    /// Its name for people.
     pub(crate) name: String,
     /// The day on which it was published; empty for a draft.
     pub(crate) date: String,
@@ -47,7 +47,7 @@ impl Version {
 }
 
 impl Site {
-    /// The versions of a deposit that the visitor may see, newest first.
+    /// Returns the versions of a deposit that the visitor may see, newest first.
     pub(crate) async fn versions(&self, visitor: &Visitor, pid: &str) -> Result<Vec<Version>> {
         let path = path_of(pid, "/versions");
         let path = format!("{path}&excludeFiles=true&excludeMetadataBlocks=true&limit={VERSIONS_MAX}");
@@ -56,7 +56,7 @@ impl Site {
     }
 }
 
-/// Rows of the table of versions on a deposit's page.
+/// Returns rows of the table of versions on a deposit's page.
 pub(crate) fn rows(pid: &str, versions: &[Version], differences: &str) -> Vec<Vec<Link>> {
     let rest = encoded_rest(pid);
     let row = |(at, it): (usize, &Version)| {
@@ -74,7 +74,7 @@ pub(crate) fn rows(pid: &str, versions: &[Version], differences: &str) -> Vec<Ve
     versions.iter().enumerate().map(row).collect()
 }
 
-/// Something that differs: what, and how it was and is.
+/// A difference: its name, and the values before and after.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Difference {
     what: String,
@@ -86,7 +86,7 @@ struct Difference {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Group {
     key: &'static str,
-    /// Whether two values stand beside each other; else only names are listed.
+    /// Whether there are two values to compare; otherwise only names are listed.
     is_pairs: bool,
     list: Vec<Difference>,
 }
@@ -104,7 +104,7 @@ pub(crate) async fn page(
 
 async fn compared(site: &Site, visitor: &Visitor, pid: &str, fields: &Fields) -> Result<Response> {
     let versions = site.versions(visitor, pid).await?;
-    // Without a choice the newest two are compared. The older one goes first, however they are named.
+    // By default the newest two are compared. The older one comes first, whatever their order in the request.
     let place = |name: &str| versions.iter().position(|it| it.id == name);
     let (a, b) = (place(fields.text("from")).unwrap_or(1), place(fields.text("to")).unwrap_or(0));
     let (older, newer) = (versions.get(a.max(b)), versions.get(a.min(b)));
@@ -127,7 +127,7 @@ async fn compared(site: &Site, visitor: &Visitor, pid: &str, fields: &Fields) ->
     site.page(visitor, StatusCode::OK, "differences.html", page)
 }
 
-/// A value of a comparison as text.
+/// Formats a value of a comparison as text.
 fn said(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -137,7 +137,7 @@ fn said(value: &Value) -> String {
     }
 }
 
-/// What Dataverse's comparison says, in the order of the page.
+/// Returns the differences in Dataverse's comparison, in the order of the page.
 fn differences(it: &Value) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut add = |key: &'static str, is_pairs: bool, mut list: Vec<Difference>| {
@@ -177,7 +177,7 @@ fn differences(it: &Value) -> Vec<Group> {
     groups
 }
 
-/// `2.1`, or the state of a version without numbers.
+/// Returns `2.1`, or the state of a version without numbers.
 pub(crate) fn version_name(version: &Value) -> String {
     match (version["versionNumber"].as_u64(), version["versionMinorNumber"].as_u64()) {
         (Some(major), Some(minor)) => format!("{major}.{minor}"),

@@ -1,4 +1,4 @@
-//! Works of the citation graph (labe), and where a DOI leads.
+//! Works of the citation graph (labe), and the landing pages of DOIs.
 
 use std::fmt::Write as _;
 
@@ -14,14 +14,15 @@ use crate::error::{Result, SiteError};
 use crate::fields::{encoded, encoded_rest};
 use crate::record::{Link, Record, doi_of, text};
 
-/// Works that a list shows.
+/// Maximum number of works that a list shows.
 const LISTED_MAX: usize = 200;
-/// Works on each side of the drawing.
+/// Maximum number of works on each side of the drawing.
 const DRAWN_MAX: usize = 8;
-/// Citations beyond which a list is not asked for: its answer is made whole before any of it is seen.
+/// Number of citations above which a list is not requested, as labe's answer has to be complete before any of
+/// it is shown.
 const ASKED_MAX: u64 = 20_000;
 
-/// `GET /site/doi/{doi}`: the landing page of a DOI, wherever its record is kept.
+/// `GET /site/doi/{doi}`: the landing page of a DOI, no matter where its record is kept.
 pub(crate) async fn landing(
     State(site): State<Site>,
     visitor: Visitor,
@@ -83,7 +84,7 @@ async fn count(site: &Site, visitor: &Visitor, operation: &str, doi: &str) -> Re
     Ok(said.get(0).and_then(|it| text(it, "count").parse().ok()).unwrap_or(0))
 }
 
-/// DOIs on the other side of a work's citations.
+/// Returns the DOIs at the other end of a work's citations.
 async fn others(
     site: &Site,
     visitor: &Visitor,
@@ -142,7 +143,7 @@ fn href(doi: &str) -> String {
     format!("/site/doi/{}", encoded_rest(doi))
 }
 
-/// The neighbourhood: who cites the work on the left, whom it cites on the right.
+/// Draws the neighbourhood: citing works on the left, cited works on the right.
 fn drawing(doi: &str, cited_by: &[String], cites: &[String]) -> String {
     let (left, right) = (&cited_by[..cited_by.len().min(DRAWN_MAX)], &cites[..cites.len().min(DRAWN_MAX)]);
     let height = 40 * left.len().max(right.len()).max(2) + 20;
@@ -187,7 +188,7 @@ fn label(out: &mut String, class: &str, x: usize, y: usize, doi: &str) {
     );
 }
 
-/// Text as HTML, in elements and between double quotes.
+/// Escapes text for HTML elements and attributes in double quotes.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for it in text.chars() {

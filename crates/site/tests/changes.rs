@@ -1,4 +1,4 @@
-//! Pages that change something, over a Dataverse that is made up here: deposits, previews, tokens, accounts.
+//! Pages that change something, tested against a fake Dataverse: deposits, previews, tokens, accounts.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,11 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN, pinakes_site::KINDS[0]];
 
-/// What the made-up Dataverse was asked: method, path with query, body.
+/// Requests to the fake Dataverse: method, path with query, body.
 type Asked = Arc<Mutex<Vec<(String, String, String)>>>;
 
 struct House {
-    /// Removed when the test is over.
+    /// Deleted at the end of the test.
     _folder: tempfile::TempDir,
     catalogue: Catalogue,
     accounts: Accounts,
@@ -35,7 +35,8 @@ struct Page {
     text: String,
 }
 
-/// Dataverse as far as the pages need it: ada is a user, root is none; `doi:10.1/A` is a draft of ada's.
+/// Answers like Dataverse as far as the pages need it: ada is a user, root is not; `doi:10.1/A` is a draft of
+/// ada's.
 async fn dataverse(asked: Asked, request: Request) -> Response {
     let is_inside = request.extensions().get::<Inside>().is_some();
     let (parts, body) = request.into_parts();
@@ -96,7 +97,7 @@ async fn dataverse(asked: Asked, request: Request) -> Response {
     }
 }
 
-/// The blocks of the collection: citation, and a second one with a field of each sort.
+/// Returns the blocks of the collection: citation, and a second one with a field of each type.
 fn blocks() -> Value {
     let field = |name: &str, title: &str, kind: &str, is_multiple: bool| json!({"name": name, "title": title, "displayName": title, "type": kind, "multiple": is_multiple});
     let with = |mut it: Value, more: Value| {
@@ -139,7 +140,8 @@ fn blocks() -> Value {
     ])
 }
 
-/// A version with something that the form does not show, in a block of its own and in a field of one that it does.
+/// Returns a version with content that the form does not show, in a separate block and in a field of a shown
+/// block.
 fn version() -> Value {
     let part = |name: &str, value: &str| json!({"typeName": name, "multiple": false, "typeClass": "primitive", "value": value});
     json!({
@@ -208,14 +210,14 @@ impl House {
         Ok(said.header("set-cookie").split(';').next().unwrap_or_default().to_owned())
     }
 
-    /// The token of the forms of a page.
+    /// Returns the token of the forms on a page.
     fn csrf(&self, path: &str, cookie: &str) -> Outcome<String> {
         let page = self.get(path, cookie)?;
         let found = page.text.split_once("name=\"_csrf\" value=\"").and_then(|it| it.1.split('"').next());
         Ok(found.ok_or("no form")?.to_owned())
     }
 
-    /// The last thing that Dataverse was asked by a method.
+    /// Returns the last request to Dataverse with a method.
     fn heard(&self, method: &str) -> Option<(String, String)> {
         let list = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         list.iter().rev().find(|it| it.0 == method).map(|it| (it.1.clone(), it.2.clone()))
@@ -413,7 +415,7 @@ fn tokens_are_shown_once_and_taken_back() -> Outcome {
     let tenant = house.catalogue.tenant("default")?;
     let resolve = || Ok::<_, Box<dyn Error>>(runtime()?.block_on(house.accounts.resolve(&tenant, &token))?);
     assert!(matches!(resolve()?, Resolved::Caller(it) if it.username() == Some("ada")));
-    // It is no session: it may be good for less than its user.
+    // An API token is not a session, as it may have fewer rights than its user.
     assert_eq!(house.get("/site/account", &format!("pinakes={token}"))?.status, StatusCode::UNAUTHORIZED);
     let page = house.get("/site/account", &ada)?;
     assert!(page.text.contains("robot") && !page.text.contains(&token));
@@ -421,7 +423,7 @@ fn tokens_are_shown_once_and_taken_back() -> Outcome {
     assert_eq!(again.status, StatusCode::UNPROCESSABLE_ENTITY);
     let id = page.text.split_once("name=\"token\" value=\"").and_then(|it| it.1.split('"').next());
     let remove = format!("action=remove-token&token={}", id.ok_or("no token listed")?);
-    // Another's token is not there for root.
+    // root cannot remove another user's token.
     let root = house.sign_in("root")?;
     let foreign = format!("_csrf={}&{remove}", house.csrf("/site/account", &root)?);
     assert_eq!(house.post("/site/account", &root, &foreign)?.status, StatusCode::NOT_FOUND);

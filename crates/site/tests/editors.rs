@@ -1,4 +1,4 @@
-//! Editors and uploads over dialects that are made up here: what is asked of them, under which condition, and what is shown.
+//! Editors and uploads tested against fake dialects: the requests to them, their preconditions, and what is shown.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN, pinakes_site::KINDS[0]];
 
-/// A request that a made-up dialect was sent.
+/// A request to a fake dialect.
 #[derive(Debug, Clone)]
 struct Heard {
     method: Method,
@@ -27,18 +27,18 @@ struct Heard {
     body: String,
 }
 
-/// What the made-up dialects hold, and what they were sent.
+/// The state of the fake dialects, and the requests to them.
 #[derive(Debug, Default)]
 struct World {
     heard: Vec<Heard>,
-    /// When the dataset was changed, the tag of the topic, when the profile was changed.
+    /// Version of the dataset (time of change), the topic (entity tag) and the profile (time of change).
     version: u32,
 }
 
 type Shared = Arc<Mutex<World>>;
 
 struct House {
-    /// Removed when the test is over.
+    /// Deleted at the end of the test.
     _folder: tempfile::TempDir,
     catalogue: Catalogue,
     mount: Mount,
@@ -60,7 +60,7 @@ fn ok(body: &Value) -> Response {
     answer(StatusCode::OK, body)
 }
 
-/// All dialects: they differ by their paths.
+/// Answers for all dialects, which are distinguished by their paths.
 async fn dialect(world: Shared, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = String::from_utf8_lossy(&to_bytes(body, 1 << 22).await.unwrap_or_default()).into_owned();
@@ -201,14 +201,14 @@ impl House {
         Ok(said.header("set-cookie").split(';').next().unwrap_or_default().to_owned())
     }
 
-    /// The token of the forms of a session.
+    /// Returns the token of the forms of a session.
     fn csrf(&self, cookie: &str) -> Outcome<String> {
         let page = self.get("/site/account", cookie)?;
         let found = page.text.split_once("name=\"_csrf\" value=\"").and_then(|it| it.1.split('"').next());
         Ok(found.ok_or("no form")?.to_owned())
     }
 
-    /// The last thing that a dialect was sent by a method.
+    /// Returns the last request to a dialect with a method.
     fn heard(&self, method: &Method) -> Option<Heard> {
         let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         world.heard.iter().rev().find(|it| it.method == *method).cloned()
@@ -224,7 +224,7 @@ impl Page {
         self.headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default().to_owned()
     }
 
-    /// The value of a field of the page's form.
+    /// Returns the value of a field of the page's form.
     fn field(&self, name: &str) -> String {
         let value =
             self.text.split_once(&format!("name=\"{name}\" value=\"")).and_then(|it| it.1.split('"').next());
@@ -256,14 +256,14 @@ fn metadata_are_saved_as_they_were_read_or_not_at_all() -> Outcome {
     assert_eq!(sent.condition, since);
     let body: Value = serde_json::from_str(&sent.body)?;
     assert_eq!(body, json!({"scientificMetadata": {"T": {"value": 61, "unit": "C"}, "list": [1, 2]}}));
-    // What is wrong stands by its field, and what was typed stays.
+    // A fault is shown next to its field, and what was typed stays.
     let wrong = house.post(path, &ada, &format!("{start}&contactEmail=no+mail"))?;
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(wrong.text.contains("id=\"fault-contactEmail\">contactEmail must be an email"), "{}", wrong.text);
     assert!(wrong.field("row.0.value") == "61" && wrong.text.contains("value=\"no mail\""));
     let more = house.post(path, &ada, &format!("{start}&more=row"))?;
     assert!(more.text.contains("name=\"row.4.name\"") && more.field("since") == since, "{}", more.text);
-    // Somebody else saved: nothing is sent, what is kept now is told, and a second attempt goes onto that.
+    // Somebody else has saved: nothing is sent, the values stored now are shown, and a second attempt is based on them.
     house.somebody_else_saves();
     let late = house.post(path, &ada, &start)?;
     assert_eq!(late.status, StatusCode::CONFLICT);
@@ -278,7 +278,7 @@ fn metadata_are_saved_as_they_were_read_or_not_at_all() -> Outcome {
     );
     let again = start.replace(&since, "2026-01-02T00:00:00.000Z");
     assert_eq!(house.post(path, &ada, &again)?.status, StatusCode::SEE_OTHER);
-    // The same where the other one comes between reading and saving.
+    // The same if the other change happens between reading and saving.
     let race = house.post(path, &ada, &format!("{again}&comment=race"))?;
     assert_eq!(
         (race.status, race.field("since").as_str()),
@@ -330,7 +330,7 @@ fn topics_are_written_as_they_were_read() -> Outcome {
         "{}",
         late.text
     );
-    // A new one is made only where there is none.
+    // A new one is only created if there is none.
     let new = house.get("/site/edit/topic/default/Sea/Wave", &ada)?;
     assert_eq!((new.field("since").as_str(), new.field("metadata.0.value").as_str()), ("", "Wave"));
     let made = house.post("/site/edit/topic/default/Sea/Wave", &ada, &start.replace("%220%22", ""))?;
@@ -443,7 +443,7 @@ fn the_record_of_an_error_is_shown_with_its_place() -> Outcome {
     Ok(())
 }
 
-/// Begins an upload; gives its address, where it goes on, and the bytes of a piece.
+/// Starts an upload; returns its address, the position to continue at, and the size of a piece.
 fn begin(house: &House, cookie: &str, csrf: &str, file: &str) -> Outcome<(StatusCode, Value)> {
     let form = format!("_csrf={csrf}&pid=mine&modified=1&type=text/csv&folder=data&{file}");
     let said = house.post("/site/uploads", cookie, &form)?;
@@ -487,7 +487,7 @@ fn an_upload_goes_on_where_it_broke_off() -> Outcome {
     );
     let finish = |token: &str| house.send(Method::POST, &address, &ada, token, b"");
     assert_eq!(finish(&csrf)?.status, StatusCode::CONFLICT, "a half file");
-    // The page was left: the same file is found again.
+    // The page was left: choosing the same file finds the upload again.
     let (status, again) = begin(&house, &ada, &csrf, "name=a.csv&size=10")?;
     assert_eq!((status, &again["at"], &again["address"]), (StatusCode::OK, &json!(5), &upload["address"]));
     assert_eq!(put(&ada, &csrf, 5, b"56789")?.text, r#"{"at":10}"#);

@@ -1,4 +1,4 @@
-//! The pages over dialects that are made up here: what is asked of them, in whose name, and what is shown.
+//! The pages tested against fake dialects: the requests to them, on whose behalf, and what is shown.
 
 use std::error::Error;
 
@@ -18,15 +18,15 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN, pinakes_site::KINDS[0]];
 
-/// A site with a made-up SciCat, FOLIO, Dataverse and labe.
+/// A site with a fake SciCat, FOLIO, Dataverse and labe.
 struct House {
-    /// Removed when the test is over.
+    /// Deleted at the end of the test.
     _folder: tempfile::TempDir,
     catalogue: Catalogue,
     mount: Mount,
 }
 
-/// What a page said.
+/// The answer of a page.
 struct Page {
     status: StatusCode,
     headers: HeaderMap,
@@ -37,7 +37,7 @@ fn is_signed_in(headers: &HeaderMap) -> bool {
     headers.contains_key("authorization")
 }
 
-/// A dataset that everybody sees, and one for those who are signed in.
+/// Returns a dataset that everybody sees, or one for signed-in users.
 async fn dataset(Path(pid): Path<String>, headers: HeaderMap) -> Response {
     match pid.as_str() {
         "open" => axum::Json(json!({
@@ -81,7 +81,7 @@ async fn service_points(headers: HeaderMap) -> Response {
     }
 }
 
-/// Like Dataverse, which refuses tokens that are not its own.
+/// Answers like Dataverse, which refuses tokens that are not its own.
 async fn deposit(headers: HeaderMap, request: Request) -> Response {
     if is_signed_in(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
@@ -168,7 +168,7 @@ impl House {
         self.ask(Method::GET, path, &page, "")
     }
 
-    /// The cookie of a sign-in.
+    /// Signs in and returns the cookie.
     fn sign_in(&self, name: &str, tenant: &str) -> Outcome<String> {
         let form = format!("username={name}&password=a+good+one&next=/site/desk");
         let said = self.ask(Method::POST, "/site/sign-in", &[(TENANT_HEADER, tenant)], &form)?;
@@ -234,7 +234,7 @@ fn what_a_dialect_refuses_is_not_shown() -> Outcome {
     let ada = house.sign_in("ada", "default")?;
     assert!(house.get("/site/dataset/closed", &[("cookie", &ada)])?.text.contains("<h1>a secret</h1>"));
     assert!(house.get("/site/search?q=a", &[("cookie", &ada)])?.text.contains("a secret"));
-    // A session of one tenant is nobody's in another.
+    // A session of one tenant is anonymous in another.
     let elsewhere = [("cookie", ada.as_str()), (TENANT_HEADER, "other")];
     assert_eq!(house.get("/site/dataset/closed", &elsewhere)?.status, StatusCode::NOT_FOUND);
     assert_eq!(

@@ -1,9 +1,9 @@
-//! A clock that a test sets. A test binary that says `set_clock!` takes the place of the system's `gettimeofday`, which
-//! SQLite asks for the time; Rust's own clocks go on by themselves.
+//! A clock that a test sets. A test binary that invokes `set_clock!` replaces the system's `gettimeofday`, from which
+//! SQLite gets the time; Rust's own clocks are not affected.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Takes the place of the clock that SQLite asks in a test binary. To be said once, in its root.
+/// Replaces the clock that SQLite uses in a test binary. To be invoked once, in the crate root.
 #[macro_export]
 macro_rules! set_clock {
     () => {
@@ -12,7 +12,7 @@ macro_rules! set_clock {
             #[unsafe(no_mangle)]
             extern "C" fn gettimeofday(to: *mut [i64; 2], _zone: *mut u8) -> i32 {
                 let now_ms = $crate::clock::now_ms();
-                // SAFETY: callers of the system's function hand over room for seconds and microseconds.
+                // SAFETY: callers of the system's function provide room for seconds and microseconds.
                 unsafe { to.write([now_ms.div_euclid(1_000), now_ms.rem_euclid(1_000) * 1_000]) };
                 0
             }
@@ -23,12 +23,12 @@ macro_rules! set_clock {
 /// 2026-01-01, in milliseconds since 1970.
 static NOW_MS: AtomicI64 = AtomicI64::new(1_767_225_600_000);
 
-/// The time, in milliseconds since 1970.
+/// Returns the time, in milliseconds since 1970.
 pub fn now_ms() -> i64 {
     NOW_MS.load(Ordering::SeqCst)
 }
 
-/// Sets the clock forward, or back.
+/// Moves the clock forward, or back.
 pub fn pass(ms: i64) {
     NOW_MS.fetch_add(ms, Ordering::SeqCst);
 }

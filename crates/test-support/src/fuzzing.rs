@@ -1,6 +1,8 @@
-//! A stand-in for `libfuzzer-sys`: the fuzz targets of a crate run in `cargo test` too, on mutated inputs of a fixed seed.
+//! A substitute for `libfuzzer-sys`, with which the fuzz targets of a crate run in `cargo test` too, on mutated inputs
+//! with a fixed seed.
 //!
-//! A target (`fuzz/fuzz_targets/NAME.rs`) is a module of the crate's tests, which know this crate by the other's name:
+//! A target (`fuzz/fuzz_targets/NAME.rs`) is a module of the crate's tests, which import this crate under the other's
+//! name:
 //!
 //! ```text
 //! extern crate pinakes_test_support as libfuzzer_sys;
@@ -10,20 +12,20 @@
 //! fn read_survives() { read::survives(["a sound input"]) }
 //! ```
 //!
-//! This finds what breaks soon after a change. What takes long to find is left to `just fuzz`.
+//! This finds faults that a change makes easy to hit. Faults that take long to find are left to `just fuzz`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Begins the series of every target, so that a failure comes again.
+/// Seed of the series of every target, so that a failure can be reproduced.
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Inputs of a target, unless [`VARIABLE`] says another number.
+/// Number of inputs of a target, unless [`VARIABLE`] sets another number.
 const N_INPUTS: usize = 400;
-/// How many inputs each target gets.
+/// Name of the environment variable with the number of inputs of each target.
 pub const VARIABLE: &str = "PINAKES_FUZZ_INPUTS";
-/// Longest text that a mutation makes, in bytes.
+/// Maximum length of a mutated text, in bytes.
 const LEN_MAX: usize = 1 << 16;
 
-/// Pieces that parsers stumble over.
+/// Pieces that are often mishandled by parsers.
 const PIECES: [&[u8]; 36] = [
     b"\"",
     b"'",
@@ -63,7 +65,7 @@ const PIECES: [&[u8]; 36] = [
     b"..",
 ];
 
-/// A sound input, from which mutated ones are made: a part for each value that a target takes.
+/// A valid input that is mutated: one part for each value that a target takes.
 #[derive(Debug, Clone, Default)]
 pub struct Sound(Vec<Vec<u8>>);
 
@@ -120,9 +122,9 @@ impl Case {
     }
 }
 
-/// What a target takes.
+/// A value that a target takes.
 pub trait Input<'a> {
-    /// The value that the target gets for this input.
+    /// Returns the target's value for this input.
     fn of(case: &'a Case) -> Self;
 }
 
@@ -162,7 +164,7 @@ impl<'a> Input<'a> for (&'a str, &'a str, &'a str) {
     }
 }
 
-/// Numbers that follow from a seed (splitmix64).
+/// A pseudo-random number generator (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -177,7 +179,7 @@ impl Dice {
         usize::try_from(self.roll() % n.max(1) as u64).unwrap_or_default()
     }
 
-    /// A range within so many bytes, mostly a short one.
+    /// Returns a range within so many bytes, usually a short one.
     fn range(&mut self, n: usize) -> std::ops::Range<usize> {
         let begin = self.below(n + 1);
         let longest = if self.below(4) == 0 { n } else { 16 };
@@ -185,7 +187,7 @@ impl Dice {
     }
 }
 
-/// Changes a part at one place; `others` are sound parts that it may get a piece of.
+/// Changes a part at one place; pieces of `others`, parts of valid inputs, may be inserted.
 fn change(part: &mut Vec<u8>, others: &[&[u8]], dice: &mut Dice) {
     let at = dice.below(part.len() + 1);
     match dice.below(8) {
@@ -217,10 +219,10 @@ fn change(part: &mut Vec<u8>, others: &[&[u8]], dice: &mut Dice) {
     part.truncate(LEN_MAX);
 }
 
-/// Gives a target the sound inputs and then mutated ones, as many as [`VARIABLE`] says.
+/// Calls a target with the valid inputs and then with mutated ones, as many as [`VARIABLE`] says.
 ///
 /// # Panics
-/// The target panics: the input is told.
+/// If the target panics; the input is printed.
 pub fn run(name: &str, sound: &[Sound], target: &dyn Fn(&Case)) {
     let n_inputs = std::env::var(VARIABLE).ok().and_then(|it| it.parse().ok()).unwrap_or(N_INPUTS);
     assert!(!sound.is_empty(), "{name}: no sound input to begin with");
@@ -246,15 +248,15 @@ pub fn run(name: &str, sound: &[Sound], target: &dyn Fn(&Case)) {
     }
 }
 
-/// A fuzz target as `libfuzzer_sys::fuzz_target!` takes it, for the tests of its crate.
+/// A fuzz target with the syntax of `libfuzzer_sys::fuzz_target!`, for the tests of its crate.
 #[macro_export]
 macro_rules! fuzz_target {
-    // What is prepared for a whole run, such as a hook for panics, would reach other tests.
+    // What is set up for a whole run, such as a panic hook, would affect other tests.
     (init: $init:expr, |$input:ident: $kind:ty| $body:expr) => {
         $crate::fuzz_target!(|$input: $kind| $body);
     };
     (|$input:ident: $kind:ty| $body:expr) => {
-        /// Gives the target these inputs and mutations of them.
+        /// Calls the target with these inputs and mutations of them.
         pub(crate) fn survives<S: Into<$crate::fuzzing::Sound>>(sound: impl IntoIterator<Item = S>) {
             fn target($input: $kind) {
                 $body

@@ -1,13 +1,14 @@
-//! Power failures: what a disk may hold after one, by what the program has asked it to keep.
+//! Simulates power failures: what a disk may contain after one, depending on what the program has flushed.
 //!
-//! A test binary that says `record_flushes!` takes the place of the system's `fsync` and `fdatasync`, for all code in
-//! it: ours, libraries and the engine's C. Under a folder that is recorded ([`Recording::begin`]) each flush notes what
-//! it makes sure: the bytes that a file had when the flush began, or the names that a folder had, each by itself. Names
-//! of files are sure only once their folder was flushed. Of all else that was written, any sectors and any names may be
-//! found after a failure.
+//! A test binary that invokes `record_flushes!` replaces the system's `fsync` and `fdatasync` for all code in it: ours,
+//! libraries and the engine's C. In a folder that is being recorded ([`Recording::begin`]), each flush notes what it
+//! guarantees: the bytes of a file at the start of the flush, or the names in a folder, separately. The name of a file
+//! is only guaranteed once its folder has been flushed. Of everything else that was written, any sectors and any names
+//! may be found after a failure.
 //!
-//! A [`Moment`] is the disk as it was when the power failed; [`Moment::disk`] makes one of those that may be found then.
-//! A recording may overlook flushes of one sort: a test that passes nevertheless would not notice if the program forgot them.
+//! A [`Moment`] is the state of the disk when the power failed; [`Moment::disk`] creates one of the disks that may be
+//! found then. A recording can ignore flushes of one type: a test that still passes would not detect if the program
+//! omitted them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -16,10 +17,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Smallest part of a disk that is written whole, in bytes.
+/// Smallest unit of a disk that is written atomically, in bytes.
 const SECTOR_BYTES: usize = 512;
 
-/// Takes the place of the system's flushes in a test binary. To be said once, in its root.
+/// Replaces the system's flushes in a test binary. To be invoked once, in the crate root.
 #[macro_export]
 macro_rules! record_flushes {
     () => {
@@ -41,13 +42,13 @@ macro_rules! record_flushes {
     };
 }
 
-/// A small generator of numbers that look random (xorshift).
+/// A small pseudo-random number generator (xorshift).
 pub struct Dice(u64);
 
 impl Dice {
-    /// The series of a seed.
+    /// Creates the series of a seed.
     pub fn new(seed: u64) -> Self {
-        // Seeds that are near each other begin far from each other.
+        // Series of similar seeds start far apart.
         Self((seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
     }
 
@@ -58,27 +59,28 @@ impl Dice {
         self.0
     }
 
-    /// A number below `n`, 0 when there is none.
+    /// Returns a number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.roll() >> 11).unwrap_or(0) % n.max(1)
     }
 }
 
-/// A number that a variable of the environment says.
+/// Returns the number in an environment variable, or `default`.
 ///
 /// # Panics
-/// It is set and is no number.
+/// It is set and not a number.
 pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().map_or(default, |it| it.parse().expect(variable))
 }
 
-/// Bytes of a file as they may be found: those that are kept, and of the others the sectors that the dice choose.
+/// Returns bytes of a file that may be found after a failure: those that were flushed, and of the others randomly
+/// chosen sectors.
 pub fn found(kept: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
     let (short, long) = (kept.len().min(written.len()), kept.len().max(written.len()));
     let mut bytes = kept.to_vec();
-    // A file that was cut off or grew ends anywhere between.
+    // A file that was truncated or has grown may end anywhere in between.
     bytes.resize(short + dice.below(long - short + 1), 0);
-    // Of ten sectors so many are those that were written: mostly none, mostly all, or some.
+    // How many of ten sectors were written: often none, often all, or some.
     let n_of_ten = dice.below(11);
     for at in (0..bytes.len().min(written.len())).step_by(SECTOR_BYTES) {
         if dice.below(10) < n_of_ten {
@@ -89,20 +91,20 @@ pub fn found(kept: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// A flush that the program asks for.
+/// A flush that the program requests.
 #[derive(Debug, Clone)]
 pub struct Flush {
     /// Its number, from 1.
     pub number: u64,
-    /// What is flushed.
+    /// The path that is flushed.
     pub path: PathBuf,
-    /// Whether that is a folder, of which the names are flushed.
+    /// Whether it is a folder, whose names are flushed.
     pub is_folder: bool,
-    /// Whether it is over; else it begins.
+    /// Whether the flush has finished; otherwise it is about to begin.
     pub is_done: bool,
 }
 
-/// Files and folders, by their numbers.
+/// Files and folders, by inode number.
 #[derive(Debug, Clone, Default)]
 struct Tree {
     bytes: HashMap<u64, Arc<Vec<u8>>>,
@@ -110,12 +112,12 @@ struct Tree {
 }
 
 impl Tree {
-    /// All that is under a folder now.
+    /// Reads everything in a folder.
     fn read(folder: &Path, tree: &mut Self, seen: &mut dyn FnMut(u64, File)) -> io::Result<()> {
         let mut names = BTreeMap::new();
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
-            // Files come and go meanwhile.
+            // Files may appear and disappear meanwhile.
             let Ok(mut file) = File::open(entry.path()) else { continue };
             let about = file.metadata()?;
             names.insert(PathBuf::from(entry.file_name()), about.ino());
@@ -133,12 +135,12 @@ impl Tree {
     }
 }
 
-/// A folder that went away while it was read is none.
+/// Treats a folder that disappeared while it was read as empty.
 fn gone(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// The disk when the power failed: what is on it for sure, and what was written.
+/// The disk when the power failed: what is guaranteed to be on it, and what was written.
 #[derive(Debug, Clone)]
 pub struct Moment {
     root: u64,
@@ -147,13 +149,13 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Makes a disk that may be found then, in a new folder.
+    /// Creates a disk that may be found then, in a new folder.
     pub fn disk(&self, to: &Path, dice: &mut Dice) -> io::Result<()> {
-        // All that has one number is one file, under whatever names.
+        // Names with the same inode number are the same file.
         self.folder(self.root, to, dice, &mut HashMap::new())
     }
 
-    /// Makes the disk as a process leaves it that is killed then, in a new folder: with all that was written.
+    /// Creates the disk as a process leaves it that is killed then, in a new folder: with everything that was written.
     pub fn left(&self, to: &Path) -> io::Result<()> {
         let written = Self { kept: self.written.clone(), ..self.clone() };
         written.disk(to, &mut Dice::new(0))
@@ -171,7 +173,7 @@ impl Moment {
         let kept = self.kept.names.get(&number).unwrap_or(&none);
         let written = self.written.names.get(&number).unwrap_or(&none);
         let all: BTreeSet<&PathBuf> = kept.keys().chain(written.keys()).collect();
-        // Names are lost one by one as well, and mostly together.
+        // Names may be lost individually, but are usually lost together.
         let n_of_ten = dice.below(11);
         for name in all {
             let chosen = if dice.below(10) < n_of_ten { written.get(name) } else { kept.get(name) };
@@ -196,12 +198,12 @@ impl Moment {
 
 type OnFlush = Box<dyn FnMut(&Flush) -> bool + Send>;
 
-/// What is known of the disk under one folder.
+/// The recorded state of the disk under one folder.
 struct Disk {
     folder: PathBuf,
     root: u64,
     kept: Tree,
-    /// Files that were seen are held open, so that no other gets their number.
+    /// Known files are held open, so that their inode numbers are not reused.
     held: HashMap<u64, File>,
     n_flushes: u64,
     overlooks: OnFlush,
@@ -216,7 +218,7 @@ impl Disk {
         Ok(number)
     }
 
-    /// The power fails now; the program does not notice.
+    /// Records a power failure now; the program does not notice it.
     fn fail(&mut self) -> io::Result<()> {
         let mut written = Tree::default();
         Tree::read(&self.folder, &mut written, &mut |_, _| {})?;
@@ -262,15 +264,15 @@ fn disks() -> MutexGuard<'static, Vec<Arc<Mutex<Disk>>>> {
     DISKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder whose disk is recorded, until this goes out of scope.
+/// A folder whose disk is recorded until this is dropped.
 pub struct Recording(Arc<Mutex<Disk>>);
 
 impl Recording {
-    /// Records a folder. What lies in it is on the disk.
+    /// Starts to record a folder. Its current content counts as flushed.
     ///
-    /// `overlooks` says which flushes count for nothing. `fails_at` is asked before and after each flush whether the power
-    /// fails then; the program goes on, and may fail again. No flush ends while it is asked: what it sees acknowledged
-    /// rests on flushes that are recorded.
+    /// `overlooks` says which flushes are ignored. `fails_at` is called before and after each flush and says whether
+    /// the power fails then; the program continues, and the power may fail again. No flush finishes while it is called:
+    /// whatever it sees acknowledged is based on flushes that have been recorded.
     pub fn begin(
         folder: &Path,
         overlooks: impl FnMut(&Flush) -> bool + Send + 'static,
@@ -298,7 +300,7 @@ impl Recording {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the power fail now, and tells what `looks` sees then: what is acknowledged by then must be found.
+    /// Makes the power fail now, and returns what `looks` sees: whatever is acknowledged by then must be found.
     pub fn fail<T>(&self, looks: impl FnOnce() -> T) -> io::Result<(T, Moment)> {
         let mut disk = self.disk();
         let seen = looks();
@@ -307,12 +309,12 @@ impl Recording {
         Ok((seen, moment))
     }
 
-    /// How many flushes there were.
+    /// Returns the number of flushes so far.
     pub fn n_flushes(&self) -> u64 {
         self.disk().n_flushes
     }
 
-    /// The moments at which the power failed since this was last asked.
+    /// Returns the moments of power failures since the last call.
     pub fn moments(&self) -> Vec<Moment> {
         std::mem::take(&mut self.disk().moments)
     }
@@ -324,11 +326,11 @@ impl Drop for Recording {
     }
 }
 
-/// Notes a flush, by the number of the open file; what a flush that was done gives to its caller. Outside of folders that
-/// are recorded nothing is flushed: no test needs to outlive a real failure.
+/// Records a flush, by file descriptor, and returns what a successful flush returns. Outside of recorded folders
+/// nothing is flushed, as no test has to survive a real failure.
 ///
 /// # Panics
-/// What is flushed cannot be read.
+/// The file or folder cannot be read.
 pub fn flushed(file: i32) -> i32 {
     let file = PathBuf::from(format!("/proc/self/fd/{file}"));
     let path = fs::read_link(&file).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Every fuzz target of the repository runs in the tests of its crate as well.
+//! Checks that every fuzz target of the repository also runs in the tests of its crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};

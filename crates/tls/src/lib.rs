@@ -1,4 +1,4 @@
-//! TLS of connections to other servers: the one provider of ciphers of the whole program, and whom a file of authorities
+//! TLS of connections to other servers: the only cipher provider of the whole program, and the authorities that a file
 //! makes trusted.
 
 use std::path::Path;
@@ -9,18 +9,18 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Installed for the process, as libraries that choose no provider take the one that is installed.
+/// Installed for the whole process, as libraries that choose no provider use the installed one.
 static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
     let ring = rustls::crypto::ring::default_provider();
     match ring.install_default() {
         Ok(()) => CryptoProvider::get_default().cloned(),
-        // Another program of which this is a part has chosen before.
+        // A program that embeds this one has already installed a provider.
         Err(ours) => Some(CryptoProvider::get_default().cloned().unwrap_or(ours)),
     }
     .unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()))
 });
 
-/// Why a file of certificates cannot be used.
+/// Reason why a file of certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {reason}; expected certificates in PEM form")]
 pub struct CertificatesError {
@@ -28,15 +28,15 @@ pub struct CertificatesError {
     reason: String,
 }
 
-/// The provider of ciphers. The first call installs it for the process: to be made before a library that uses the one that
-/// is installed opens a connection.
+/// Returns the cipher provider. The first call installs it for the process; it must precede the first connection of a
+/// library that uses the installed provider.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::clone(&PROVIDER)
 }
 
-/// The certificates in a file, at least one.
+/// Returns the certificates in a file, at least one.
 ///
-/// Errors: it cannot be read, or holds none.
+/// Errors: it cannot be read, or contains none.
 pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
     let failed = |reason: String| CertificatesError { file: file.display().to_string(), reason };
     let list: Result<Vec<_>, _> =
@@ -45,9 +45,9 @@ pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Certifi
     if list.is_empty() { Err(failed("no certificate in it".to_owned())) } else { Ok(list) }
 }
 
-/// The authorities in a file, and no others.
+/// Returns the authorities in a file, and no others.
 ///
-/// Errors: as for [`certificates`]; one of them is no authority's.
+/// Errors: as for [`certificates`]; one of them is not an authority's.
 pub fn authorities(file: &Path) -> Result<RootCertStore, CertificatesError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
@@ -59,7 +59,8 @@ pub fn authorities(file: &Path) -> Result<RootCertStore, CertificatesError> {
     Ok(roots)
 }
 
-/// How to connect to servers whose certificates are of the authorities in a file, and name the host that is connected to.
+/// Returns the configuration for connections to servers whose certificates are issued by the authorities in a file and
+/// name the host.
 ///
 /// Errors: as for [`authorities`].
 pub fn client_config(file: &Path) -> Result<Arc<ClientConfig>, CertificatesError> {

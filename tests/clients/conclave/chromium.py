@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by its DevTools protocol: as much of it as these tests need."""
+"""A headless Chromium, controlled through the part of its DevTools protocol that these tests need."""
 
 import itertools
 import json
@@ -59,7 +59,7 @@ class Page:
         self.profile.cleanup()
 
     def _note(self, event: dict) -> None:
-        """What a page complains of: scripts that fail, files that a policy refuses, questions that scripts ask."""
+        """Returns the errors of a page: failed scripts, files blocked by a policy, dialogs opened by scripts."""
         match event.get("method"):
             case "Log.entryAdded" if event["params"]["entry"]["level"] == "error":
                 self.problems.append(event["params"]["entry"]["text"])
@@ -84,7 +84,7 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, condition: str):
-        """Until a condition of the page holds; its value."""
+        """Waits until a condition of the page is true and returns its value."""
         end = time.monotonic() + PATIENCE_S
         while not (value := self.script(condition)):
             assert time.monotonic() < end, f"never so: {condition}"

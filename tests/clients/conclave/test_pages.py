@@ -1,4 +1,4 @@
-"""The pages of topics in a real browser: style, keyboard, suggestions, preview, editing, and no script of others."""
+"""The pages of topics in a real browser: style, keyboard, suggestions, preview, editing, and no foreign scripts."""
 
 import json
 import subprocess

@@ -29,7 +29,7 @@ class Site:
         self.post(f"/api/dataverses/{self.collection}/actions/:publish", 200)
 
     def account(self, name: str) -> str:
-        """A new account's token."""
+        """Creates an account and returns its token."""
         body = {"firstName": "Ada", "lastName": "Gull", "userName": name, "email": f"{name}@example.org"}
         answer = requests.post(
             f"{self.url}/api/builtin-users?key={KEY}&password={name}-of-tests", json=body, timeout=PATIENCE_S
@@ -38,7 +38,7 @@ class Site:
         return answer.json()["data"]["apiToken"]
 
     def superuser(self, name: str) -> str:
-        """A new superuser's token."""
+        """Creates a superuser and returns its token."""
         token = self.account(name)
         answer = requests.put(f"{self.url}/api/admin/superuser/{name}", data="true", timeout=PATIENCE_S)
         assert answer.status_code == 200, answer.text
@@ -58,7 +58,7 @@ class Site:
         return answer
 
     def dataset(self) -> str:
-        """A new draft's persistent identifier."""
+        """Creates a draft and returns its persistent identifier."""
         path = f"/api/dataverses/{self.collection}/datasets"
         return self.post(path, 201, json=dataset_json(f"Tides {uuid.uuid4()}"))["persistentId"]
 

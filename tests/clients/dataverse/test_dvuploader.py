@@ -1,4 +1,4 @@
-"""dvuploader: files into a draft, through the form and through URLs that the server signs."""
+"""dvuploader: uploads files to a draft, through the form and through URLs signed by the server."""
 
 import hashlib
 
@@ -54,7 +54,7 @@ def test_through_signed_urls(site, files):
 
 
 def test_changed_files_are_replaced(site, files, tmp_path):
-    """What was uploaded already stays, and what differs takes the place of what it was."""
+    """Files that were already uploaded stay; files that differ are replaced."""
     contents, listed = files
     pid = site.dataset()
     DVUploader(files=listed).upload(persistent_id=pid, dataverse_url=site.url, api_token=site.token)
@@ -75,7 +75,7 @@ def test_a_folder_with_tables_and_descriptions(site, tmp_path):
     pid = site.dataset()
     DVUploader(files=listed).upload(persistent_id=pid, dataverse_url=site.url, api_token=site.token)
     data = site.get(f"/api/datasets/:persistentId/?persistentId={pid}", site.token).json()["data"]
-    # The client packs small files, and what is packed is read as tables.
+    # The client packs small files, and packed files are ingested as tables.
     found = {
         it["label"]: (it["description"], it.get("categories"), it.get("directoryLabel"))
         for it in data["latestVersion"]["files"]

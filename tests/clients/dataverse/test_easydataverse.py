@@ -1,4 +1,4 @@
-"""easyDataverse: classes made of the metadata blocks, a dataset from them, and the dataset read back."""
+"""easyDataverse: classes generated from the metadata blocks, a dataset from them, and the dataset read back."""
 
 from easyDataverse import Dataverse
 

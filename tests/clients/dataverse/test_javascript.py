@@ -1,4 +1,4 @@
-"""The JavaScript client, by scripts that node runs: the life of a deposit, and its other calls. Left out, and said so, without node and npm."""
+"""The JavaScript client, in scripts run by node: the life cycle of a deposit, and its other calls. Skipped, with a message, without node and npm."""
 
 import pathlib
 import shutil
@@ -32,5 +32,5 @@ def test_life_of_a_deposit(site, scripts):
 
 
 def test_other_calls(site, scripts):
-    """By an account of its own, whose token is gone in the end."""
+    """Uses an account of its own, whose token is deleted at the end."""
     run(scripts / "calls.cjs", site.url, site.account("caller"), "root", site.superuser("overseer"))

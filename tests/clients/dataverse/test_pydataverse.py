@@ -1,4 +1,4 @@
-"""pyDataverse: the life of a deposit."""
+"""pyDataverse: the life cycle of a deposit."""
 
 import json
 
@@ -65,7 +65,7 @@ def test_a_draft_is_nobody_elses(site, api):
     assert api.create_dataset_private_url(pid).status_code == 200
     token = api.get_dataset_private_url(pid).json()["data"]["token"]
     assert NativeApi(site.url, token).get_dataset(pid).status_code == 200
-    # The client's own function reads a member that answers to DELETE never have.
+    # The client's own function reads a member that answers to DELETE never contain.
     path = f"{api.base_url_api_native}/datasets/:persistentId/privateUrl/?persistentId={pid}"
     assert api.delete_request(path, auth=True).status_code == 200
     assert api.delete_dataset(pid).status_code == 200
@@ -82,7 +82,7 @@ def test_vocabulary_and_account(site, api):
 
 
 def test_files_of_a_dataset(site, api, tmp_path):
-    """What the client does with one file, and with one that others ask for."""
+    """The client's operations on a file, and on a file to which others request access."""
     site.post("/api/dataverses/root", 201, json={
         "name": "Weirs", "alias": "weirs", "dataverseContacts": [{"contactEmail": "w@example.org"}],
     })
@@ -116,7 +116,7 @@ def test_files_of_a_dataset(site, api, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("Closed in May.\n")
     kept = upload(note)
-    # The client's own function sends no body, and the original wants one.
+    # The client's own function sends no body, but the original requires one.
     assert api.restrict_datafile(kept).status_code == 400
 
     def restrict(number):

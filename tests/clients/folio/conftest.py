@@ -1,4 +1,4 @@
-"""A server with a library, for the FOLIO clients: a tenant of its own, with accounts by role."""
+"""A server with a library, for the FOLIO clients: a separate tenant, with accounts by role."""
 
 import pathlib
 import subprocess
@@ -30,7 +30,7 @@ def pinakes(*arguments: str, given: str = "") -> None:
     assert done.returncode == 0, done.stderr
 
 
-# For each file of tests anew: they count what is there.
+# Created for each test file, as the tests count the existing records.
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     data = str(tmp_path_factory.mktemp("folio") / "data")
@@ -47,4 +47,4 @@ def library(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Nothing is emptied between these tests: each takes away what it made."""
+    """Nothing is emptied between these tests: each deletes what it created."""

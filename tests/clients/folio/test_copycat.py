@@ -1,4 +1,4 @@
-"""Copy cataloguing against a Z39.50 server, yaz-ztest of Debian's package yaz."""
+"""Copy cataloguing against a Z39.50 server, yaz-ztest from Debian's package yaz."""
 
 import shutil
 import subprocess

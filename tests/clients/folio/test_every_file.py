@@ -1,4 +1,4 @@
-"""Every file of the corpus that pymarc can count is uploaded, and as many records are there in the end."""
+"""Every file of the corpus that pymarc can count is uploaded, and must give as many records."""
 
 import io
 import os
@@ -18,14 +18,14 @@ PROFILES = {
     "holdings": "80898dee-449f-44dd-9c8e-37d5eb469b1d",
     "bib": "e34d7b92-9b83-11eb-a8b3-0242ac130003",
 }
-# Where pymarc loses its place, because records state a wrong length. Counted by record terminators.
+# Files in which pymarc loses its position because records state a wrong length. Counted by record terminators.
 STOPS_EARLY = {"catmandu-bu-bibs.mrc": 110}
 # Larger files hold more of the same, and debug builds are slow.
 LARGEST_BYTES = 400_000
 
 
 def records(path):
-    """What pymarc reads: records, and None for each that it cannot read."""
+    """Yields what pymarc reads: records, and None for each that it cannot read."""
     if path.suffix == ".xml":
         return pymarc.parse_xml_to_array(str(path))
     return list(pymarc.MARCReader(io.BytesIO(path.read_bytes()), to_unicode=True, permissive=True))
@@ -83,7 +83,7 @@ def test_every_file_is_counted_alike(client):
         read = records(path)
         job = upload(client, path, profile(read))
         if job.get("errorStatus"):
-            # Of another type than any profile: classification, community information.
+            # Types that no profile handles: classification, community information.
             assert not any(str(it.leader)[6] in "acdefgijkmoprtuvxyz" for it in read if it is not None), (path, job)
             continue
         n_files += 1

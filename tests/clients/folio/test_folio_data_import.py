@@ -1,4 +1,4 @@
-"""folio_data_import sends real files; folioclient reads back what came of them; pymarc counts independently."""
+"""folio_data_import sends real files; folioclient reads back the results; pymarc counts independently."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ BIBS = "Default - Create instance and SRS MARC Bib"
 
 
 def count(path):
-    """Records of a file that pymarc can read."""
+    """Returns the records of a file that pymarc can read."""
     with path.open("rb") as file:
         reader = pymarc.MARCReader(file, to_unicode=True, permissive=True)
         return sum(1 for record in reader if record is not None)
@@ -37,12 +37,12 @@ def client(library):
     [
         ("authority/folio-lcsh-subjects-01.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities"),
         ("authority/folio-naf-names-02.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities"),
-        # Not one that pymarc cannot read through: this client never ends a job with such a file.
+        # Not a file that pymarc cannot read completely: this client never finishes a job with such a file.
         ("bib/folio-perf-serialset-1k.mrc", BIBS, "MARC_BIB", "/instance-storage/instances"),
     ],
 )
 def test_a_file_is_imported(library, client, tmp_path, name, profile, record_type, path):
-    # The client moves what it has sent.
+    # The client moves files that it has sent.
     file = tmp_path / Path(name).name
     file.write_bytes((MARC / name).read_bytes())
     n_records = count(file)

@@ -1,4 +1,4 @@
-"""folioclient: log in, read, page, write and delete; reference data; what is refused."""
+"""folioclient: log in, read, page, write and delete; reference data; refused requests."""
 
 import folioclient
 import httpx

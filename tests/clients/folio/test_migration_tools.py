@@ -1,5 +1,5 @@
-"""folio_migration_tools loads a library: what its transforming tasks write is made here (they fetch schemas from GitHub), what its
-loading tasks do with it is theirs."""
+"""folio_migration_tools loads a library: the output of its transforming tasks is created here (they fetch
+schemas from GitHub), and its own loading tasks load it."""
 
 import json
 import os
@@ -127,14 +127,14 @@ def base(tmp_path_factory, library):
     }
     (base / "configuration.json").write_text(json.dumps(configuration))
     with folioclient.FolioClient(library.url, library.tenant, "admin", library.password("admin")) as client:
-        # What a site has set up before it migrates.
+        # What a site sets up before it migrates.
         for name, value in [("localeSettings", {"timezone": "UTC"}), ("other_settings", {"prefPatronIdentifier": "barcode"})]:
             module = "ORG" if name == "localeSettings" else "CHECKOUT"
             entry = {"module": module, "configName": name, "enabled": True, "value": json.dumps(value)}
             client.folio_post("/configurations/entries", entry)
         term = {"id": uid(7, 1), "name": "Spring", "startDate": "2026-02-01", "endDate": "2026-06-01"}
         client.folio_post("/coursereserves/terms", term)
-        # Without an owner of fees at an item's place nothing can be declared lost.
+        # Without an owner of fees at an item's service point, nothing can be declared lost.
         desk = [{"value": POINT, "label": "Circ Desk 1"}]
         client.folio_post("/owners", {"id": uid(10, 3), "owner": "Desk", "servicePointOwner": desk})
         client.folio_post("/feefines", {"id": uid(10, 2), "feeFineType": "Damage", "ownerId": uid(10, 3)})

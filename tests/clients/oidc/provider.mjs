@@ -1,4 +1,4 @@
-// A real OpenID Connect provider with a few people, for test_sign_in.py. Prints its issuer once it listens.
+// A real OpenID Connect provider with a few users, for test_sign_in.py. Prints its issuer once it listens.
 import http from "node:http";
 
 import Provider from "oidc-provider";
@@ -24,7 +24,7 @@ server.listen(0, "127.0.0.1", () => {
       client("stranger", "https://stranger.example.org/", { token_endpoint_auth_method: "none" }),
     ],
     claims: { openid: ["sub"], email: ["email"], profile: ["name", "preferred_username", "groups"] },
-    // Clients that bring an ID token bring no access token, so their claims are in it.
+    // Clients that send an ID token send no access token, so the claims are in the ID token.
     conformIdTokenClaims: false,
     findAccount: (_, id) => ({
       accountId: id,

@@ -1,5 +1,5 @@
-/* Loaded before the C library (LD_PRELOAD): each flush of the process is told to whoever listens at $FLUSHES, and waits for
-   its leave. Nothing is flushed: whoever listens says what is on the disk. */
+/* Loaded before the C library (LD_PRELOAD): each flush of the process is reported to the listener at $FLUSHES, and waits
+   for its permission. Nothing is flushed: the listener decides what is on the disk. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
-"""Power failures in the middle of commands: backup, restore, imports, the making of a citation graph.
+"""Power failures during commands: backup, restore, imports, the build of a citation graph.
 
-A command runs with its flushes told to this program (flushes.c), which knows what they make sure: the bytes of a file, or the
-names in a folder, each by itself. At one flush the power fails: the command is killed, and its folder becomes one of
-those that may be found then, with any sectors and names of what was not flushed. Then the same is asked of it as of a real one.
+A command runs with its flushes reported to this program (flushes.c), which records what they guarantee: the bytes of a file, or
+the names in a folder, separately. At one flush the power fails: the command is killed, and its folder is replaced by one of those
+that may be found then, with any sectors and names of what was not flushed. This folder must meet the same requirements as a real
+one.
 
-power.py PROGRAM RECORDER FOLDER CASE...; POWER_CUTS is how many failures a case has, POWER_SEED begins another series.
+power.py PROGRAM RECORDER FOLDER CASE...; POWER_CUTS is the number of failures of a case, POWER_SEED selects another series.
 """
 
 import collections
@@ -32,7 +33,7 @@ DATA, BACKUP, RESTORED = (os.path.join(HERE, it) for it in ("data", "backup", "r
 
 
 class Disk:
-    """What is on the disk for sure under a folder, by the numbers of files and folders."""
+    """What is guaranteed to be on the disk under a folder, by the inode numbers of files and folders."""
 
     def __init__(self, folder, overlooked):
         self.folder, self.overlooked = folder, overlooked
@@ -45,7 +46,7 @@ class Disk:
         for entry in os.scandir(folder):
             own[entry.name] = number = entry.inode()
             if hold:
-                # So that no other file gets the number.
+                # So that the inode number is not reused.
                 self.held.setdefault(number, os.open(entry.path, os.O_RDONLY))
             if entry.is_dir():
                 self.read(entry.path, contents, names, hold)
@@ -71,7 +72,7 @@ class Disk:
         self.names[number] = own
 
     def fail(self, dice):
-        """The folder becomes one that may be found after a failure now."""
+        """Replaces the folder by one that may be found after a failure now."""
         written, names = {}, {}
         self.read(self.folder, written, names)
         found, files = self.folder + ".found", {}
@@ -104,7 +105,7 @@ class Disk:
 
 
 def mixed(old, new, dice):
-    """Bytes of a file as they may be found: those that are kept, and any sectors of those that were written."""
+    """Returns bytes of a file that may be found: those that were flushed, and any sectors of those that were written."""
     shorter, longer = sorted((len(old), len(new)))
     n_bytes = shorter + dice.randrange(longer - shorter + 1)
     found = bytearray(old[:n_bytes].ljust(n_bytes, b"\0"))
@@ -122,7 +123,7 @@ def run(*arguments, stdin=""):
 
 
 class Refused(Exception):
-    """A command that must succeed did not."""
+    """A command failed that must succeed."""
 
 
 def must(*arguments, **more):
@@ -133,8 +134,8 @@ def must(*arguments, **more):
 
 
 def cut(arguments, cut_at, dice, overlooked):
-    """Runs a command on the disk, with a failure at the flush of that number; how many flushes there were, and whether the
-    command had said that it was done."""
+    """Runs a command on the disk, with a failure at the flush of that number; returns how many flushes there were, and whether
+    the command had reported that it was done."""
     disk = Disk(HERE, overlooked)
     address = os.path.join(WORK, "flushes")
     if os.path.exists(address):
@@ -156,7 +157,7 @@ def cut(arguments, cut_at, dice, overlooked):
             n_flushes += 1
             fails = n_flushes == cut_at
             if fails:
-                # Nothing is written any more while the disk is looked at.
+                # Nothing is written while the disk is being examined.
                 os.kill(process.pid, signal.SIGSTOP)
                 while state_of(process.pid) != "T":
                     time.sleep(0.001)
@@ -188,7 +189,7 @@ def hashed(path):
 
 
 def exported(data, *what):
-    """Records as they are exported, without what the clock says."""
+    """Returns exported records without times."""
     records = []
     for line in must("export", *what, "--data", data).splitlines():
         record = json.loads(line)
@@ -208,7 +209,7 @@ def differs(what, found, expected):
 
 
 class Backup:
-    """What was reported done restores equal, what was cut is never taken for whole."""
+    """A backup that was reported as done restores to equal data; an interrupted one is never considered complete."""
 
     def prepare(self):
         must("import", "scicat", datasets(300), "--data", DATA)
@@ -227,7 +228,7 @@ class Backup:
 
 
 class Restore:
-    """A catalogue that has its name is whole."""
+    """A catalogue under its final name is complete."""
 
     def prepare(self):
         must("import", "scicat", datasets(300), "--data", DATA)
@@ -245,7 +246,7 @@ class Restore:
 
 
 class Scicat:
-    """An import that is run again ends equal to one that was not cut off."""
+    """An import that is run again gives the same result as one that was not interrupted."""
 
     def prepare(self):
         self.command = ["import", "scicat", datasets(400), "--data", DATA]
@@ -271,7 +272,7 @@ class Scicat:
 
 
 class Documents(Scicat):
-    """The same of catalogue documents."""
+    """The same for catalogue documents."""
 
     def prepare(self):
         file = os.path.join(WORK, "documents.ndjson")
@@ -287,7 +288,7 @@ class Documents(Scicat):
 
 
 class Marc:
-    """An import of MARC records goes on when the server runs."""
+    """An import of MARC records resumes when the server runs."""
 
     profile = "Default - Create instance and SRS MARC Bib"
 
@@ -298,7 +299,7 @@ class Marc:
         must("tenant", "add", "lib", "--data", DATA)
         self.whole = os.path.join(WORK, "whole")
         self.command = ["import", "marc", "--tenant", "lib", "--profile", self.profile, file, "--data", DATA]
-        # The first use of a library loads its reference data, which is no part of this.
+        # The first use of a library loads its reference data, which is not part of this test.
         served(DATA, lambda ask: ask("/instance-types?limit=1"))
         shutil.copytree(DATA, self.whole, dirs_exist_ok=True)
         must(*self.command[:-1], self.whole)
@@ -336,7 +337,7 @@ class Marc:
 
 
 class Citations:
-    """The making of a citation graph goes on when it is run again."""
+    """The build of a citation graph resumes when it is run again."""
 
     def prepare(self):
         file = os.path.join(WORK, "citations.csv")
@@ -375,7 +376,7 @@ names = itertools.count()
 
 
 def served(data, work):
-    """What `work` gives, which gets a function that asks a server over the folder."""
+    """Calls `work` with a function that sends requests to a server over the folder, and returns its result."""
     log = os.path.join(WORK, "server.log")
     if "ann" not in must("user", "list", "--tenant", "lib", "--data", data):
         must("user", "add", "ann", "--group", "admin", "--tenant", "lib", "--data", data, stdin="a-long-password\n")
@@ -403,13 +404,13 @@ def served(data, work):
 
 
 CASES = {"backup": Backup, "restore": Restore, "scicat": Scicat, "documents": Documents, "marc": Marc, "citations": Citations}
-# Whose flushes are overlooked, where that is not both: an import of MARC records goes into folders and files that are there, so that
-# a forgotten name hardly ever shows.
+# The flushes that are ignored, if not both types: an import of MARC records uses existing folders and files, so that an
+# omitted flush of names is hardly ever noticeable.
 SORTS = {"marc": ("files",)}
 
 
 def series(name, n_cuts, overlooked):
-    """The first fault of a series of failures, and how many there were before."""
+    """Returns the first fault in a series of failures, and how many failures there were before."""
     dice = random.Random(f"{SEED} {name} {overlooked}")
     for folder in (HERE, os.path.join(WORK, "whole"), os.path.join(WORK, "begun")):
         shutil.rmtree(folder, ignore_errors=True)
@@ -418,7 +419,7 @@ def series(name, n_cuts, overlooked):
     case.prepare()
     begun = os.path.join(WORK, "begun")
     shutil.copytree(HERE, begun)
-    # Some come when the command is over: what it has told is believed.
+    # Some happen after the command has ended: what it reported must hold.
     n_flushes, cuts = None, []
     for n in range(n_cuts):
         shutil.rmtree(HERE)
@@ -443,7 +444,7 @@ for name in sys.argv[4:] or CASES:
         print(f"  FAILED: {name}: {fault}", flush=True)
         failed = True
         continue
-    # Whoever forgets a flush is found out.
+    # An omitted flush is detected.
     missed = []
     for sort in SORTS.get(name, ("files", "folders")):
         fault, n = series(name, 10 * CUTS, sort)

@@ -1,14 +1,14 @@
-"""compare.py KNOWN RESULTS...: holds the outcome of the cases against the list of known failures.
+"""compare.py KNOWN RESULTS...: compares the outcome of the cases with the list of known failures.
 
-A line of KNOWN is `Class case`, `#` begins a comment; RESULTS are the suite's `results.tsv`. A case passes that passes in one of
-them: of cases that wait for a short time, a second run tells a busy machine from a fault. Ends with `N passed, N failed`, where
-failed are those that are not in the list; exit status 1 when there is one.
+A line of KNOWN is `Class case`, `#` begins a comment; RESULTS are the suite's `results.tsv`. A case passes if it passes in one
+of them: for cases with short timeouts, a second run distinguishes a busy machine from a fault. Prints `N passed, N failed` at the
+end, where failures in the list do not count; exit status 1 if there is one.
 """
 import sys
 
 
 def outcome_of(path):
-    """Whether each (class, case) passes, and what it said if not; the parts of a case with parameters count as one."""
+    """Returns whether each (class, case) passes, and its message if not; the parts of a parameterised case count as one."""
     outcome, why = {}, {}
     with open(path, encoding="utf8") as lines:
         for line in lines:

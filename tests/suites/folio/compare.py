@@ -1,8 +1,8 @@
-"""compare.py KNOWN OUT...: holds karate's reports against the list of known failures. A scenario passes that passes in one of the
-folders: of cases that wait for a short time, a second run tells a busy machine from a fault.
+"""compare.py KNOWN OUT...: compares karate's reports with the list of known failures. A scenario passes if it passes in one of
+the folders: for cases with short timeouts, a second run distinguishes a busy machine from a fault.
 
-A line of KNOWN is `MODULE FEATURE:LINE`, then whatever helps a reader; `#` begins a comment. Ends with `N passed, N failed`, where
-failed are those that are not in the list; exit status 1 when there is one, or when nothing ran.
+A line of KNOWN is `MODULE FEATURE:LINE`, then any explanation; `#` begins a comment. Prints `N passed, N failed` at the end,
+where failures in the list do not count; exit status 1 if there is one, or if nothing ran.
 """
 import json
 import pathlib
@@ -10,7 +10,7 @@ import sys
 
 
 def results(out):
-    """(name, whether it passed, what it is called) of each scenario."""
+    """Yields (name, whether it passed, title) of each scenario."""
     for path in sorted(out.glob("reports/*/*/karate-reports/*.karate-json.txt")):
         module = path.relative_to(out / "reports").parts[0]
         feature = path.name.replace(".karate-json.txt", "").split("features.")[-1]

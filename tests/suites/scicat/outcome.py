@@ -1,9 +1,9 @@
-"""Holds runs of the suite against what the original fails and what is known to fail here. A case fails that fails in each of
-the runs: of cases that wait for a short time, a second run tells a busy machine from a fault.
+"""Compares runs of the suite with the failures of the original and the known failures here. A case fails if it fails in all
+runs: for cases with short timeouts, a second run distinguishes a busy machine from a fault.
 
 usage: outcome.py ENGINE original-fails.json known-failures.txt N_FILES_CHOSEN OUT ...
 
-Each OUT holds a run's mocha.json and failures.jsonl. Tells what is new on standard output, and writes `PASSED FAILED` to
+Each OUT contains a run's mocha.json and failures.jsonl. Prints what is new on standard output, and writes `PASSED FAILED` to
 descriptor 3.
 """
 
@@ -24,7 +24,7 @@ def name(case):
 
 
 def exchanges(out):
-    """What each case of a run that failed has asked and got, by its name."""
+    """Returns the requests and answers of each failed case of a run, by its name."""
     path = os.path.join(out, "failures.jsonl")
     if not os.path.exists(path):
         return {}
@@ -43,7 +43,7 @@ runs = [load(out, "mocha.json") for out in outs]
 failed = set.intersection(*({name(it) for it in run["failures"]} for run in runs)) - of_original
 passed = {name(it) for run in runs for it in run["passes"]}
 new = sorted(failed - known)
-# A title that comes twice is told of only when none of its cases fails.
+# A title that occurs twice is reported only if none of its cases fails.
 stale = sorted(known & (passed - failed)) if n_chosen == "0" else []
 told = exchanges(outs[-1])
 

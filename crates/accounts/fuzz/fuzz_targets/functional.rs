@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a file of functional accounts: every entry is read or reported.
+//! Parses arbitrary bytes as a file of functional accounts: every entry is accepted or reported.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Arbitrary text is never a token of ours, and never a panic.
+//! Arbitrary text is never accepted as a token, and never causes a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

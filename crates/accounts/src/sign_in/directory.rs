@@ -16,16 +16,16 @@ use crate::sign_in::person::Person;
 pub use self::settings::Settings;
 use self::settings::{GROUPS, values};
 
-/// How long the directory may take for one step, in seconds.
+/// Timeout of one step at the directory, in seconds.
 const STEP_TIMEOUT_S: u64 = 10;
-/// Most bytes of a name that is asked for.
+/// Maximum length of a name that is searched for, in bytes.
 const NAME_BYTES: usize = 255;
 
 impl Accounts {
-    /// Logs somebody in at the directory of the settings. `strategy` is how their account will say they came: `ldap` or
-    /// `msad`. Without a directory everybody is refused.
+    /// Logs a user in at the configured directory. `strategy` is recorded in the account: `ldap` or `msad`. Without a
+    /// directory every login is refused.
     ///
-    /// Errors: the directory cannot be asked, too many failed logins, the store.
+    /// Errors: the directory cannot be reached, too many failed logins, the store.
     pub async fn log_in_at_directory(
         &self,
         tenant: &Tenant,
@@ -47,7 +47,7 @@ impl Accounts {
     }
 }
 
-/// Who has this name and password; nobody when one of them is wrong, or the name means several entries.
+/// Returns the person with this name and password; `None` if one of them is wrong, or the name matches several entries.
 async fn person(
     settings: &Settings,
     strategy: &'static str,
@@ -56,7 +56,7 @@ async fn person(
 ) -> Result<Option<Person>> {
     let mut ldap = connected(settings).await.map_err(|reason| failed(settings.server(), reason))?;
     let found = found(&mut ldap, settings, strategy, username, password).await;
-    // Whatever came of it.
+    // Regardless of the outcome.
     if let Err(error) = ldap.unbind().await {
         tracing::debug!(%error, "the directory was not taken leave of; the connection is closed all the same");
     }
@@ -89,7 +89,7 @@ async fn found(
         let found = search(ldap, &settings.group_base, &filter, vec![name], GROUPS).await?;
         groups = found.iter().flat_map(|it| values(it, name)).map(str::to_owned).collect();
     }
-    // The password last: nothing of the person's is read with it.
+    // The password comes last: nothing is read with the person's own rights.
     let bound = ldap.with_timeout(step()).simple_bind(&entry.dn, password.reveal()).await?;
     Ok((bound.rc == 0).then(|| settings.person(strategy, username, entry, groups)))
 }
@@ -98,7 +98,7 @@ fn step() -> Duration {
     Duration::from_secs(STEP_TIMEOUT_S)
 }
 
-/// A connection. Errors: why there is none.
+/// Opens a connection. Errors: the reason for the failure.
 async fn connected(settings: &Settings) -> std::result::Result<Ldap, String> {
     pinakes_tls::provider();
     let mut options = LdapConnSettings::new().set_conn_timeout(step()).set_starttls(settings.starttls);
@@ -108,7 +108,7 @@ async fn connected(settings: &Settings) -> std::result::Result<Ldap, String> {
     }
     let connected = LdapConnAsync::with_settings(options, &settings.url).await;
     let (connection, ldap) = connected.map_err(|error| reason(&error))?;
-    // Ends when the last handle is gone.
+    // Ends when the last handle is dropped.
     tokio::spawn(async move {
         if let Err(error) = connection.drive().await {
             tracing::debug!(%error, "the connection to the directory broke");
@@ -137,7 +137,8 @@ async fn search(
         .timelimit(i32::try_from(STEP_TIMEOUT_S).unwrap_or(i32::MAX));
     let ldap = ldap.with_search_options(bounds).with_timeout(step());
     let found = ldap.search(base, Scope::Subtree, filter, attributes).await?;
-    // Referrals are followed nowhere; a list that the bound cut is long enough to say that there are several.
+    // Referrals are not followed; a list that was cut at the limit is long enough to show that there are several
+    // entries.
     let ldap3::SearchResult(entries, outcome) = found;
     if outcome.rc != 4 {
         outcome.success()?;
@@ -145,7 +146,7 @@ async fn search(
     Ok(entries.into_iter().filter(|it| !it.is_ref()).map(SearchEntry::construct).collect())
 }
 
-/// The kind of failure, without what was sent.
+/// Describes the kind of failure, without what was sent.
 fn reason(error: &ldap3::LdapError) -> String {
     match error {
         ldap3::LdapError::LdapResult { result } => format!("it refused the search with code {}", result.rc),

@@ -1,20 +1,20 @@
-//! Somebody as another server describes them.
+//! A person as described by another server.
 
-/// Somebody as another server describes them.
+/// A person as described by another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     /// How they logged in: `ldap`, `msad`, `oidc`.
     pub strategy: &'static str,
     /// The server: a directory's URL, a provider's issuer.
     pub source: String,
-    /// What they are called there for ever.
+    /// Their permanent identifier there.
     pub subject: String,
     /// The name of their account here.
     pub username: String,
     /// Mail address.
     pub email: Option<String>,
-    /// The name to show.
+    /// The display name.
     pub display_name: Option<String>,
-    /// Groups there.
+    /// Groups at that server.
     pub groups: Vec<String>,
 }

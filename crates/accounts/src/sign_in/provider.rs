@@ -1,8 +1,8 @@
-//! Logins at an OpenID Connect provider: the authorization code flow with state, nonce and PKCE (OpenID Connect Core 1.0,
-//! RFC 7636), and ID tokens that a client brings. The checks of tokens are those of the crate `openidconnect`.
+//! Logins at an OpenID Connect provider: the authorization code flow with state, nonce and PKCE (OpenID Connect Core
+//! 1.0, RFC 7636), and ID tokens that a client sends. Tokens are verified by the crate `openidconnect`.
 //!
-//! What must be remembered between the two halves of a login goes to the browser as a signed cookie: any server of the
-//! installation can finish what another began, and a login finishes only in the browser that began it.
+//! The state between the two halves of a login is kept in the browser as a signed cookie: any server of the
+//! installation can finish a login that another one started, and only the browser that started a login can finish it.
 
 pub(crate) mod known;
 mod settings;
@@ -31,19 +31,19 @@ use crate::jwt::{self, Verified};
 
 pub use self::settings::{Frontend, Settings};
 
-/// How long one request to the provider may take, in seconds.
+/// Timeout of one request to the provider, in seconds.
 const TIMEOUT_S: u64 = 10;
-/// How long what the provider says of itself, keys included, is believed, in milliseconds.
+/// How long the provider's metadata, including its keys, is cached, in milliseconds.
 const METADATA_MS: i64 = 60_000;
-/// How long somebody may take to log in at the provider, in seconds.
+/// How long a user may take to log in at the provider, in seconds.
 const LOGIN_S: i64 = 600;
-/// Most bytes of an answer of the provider.
+/// Maximum size of an answer of the provider, in bytes.
 const ANSWER_BYTES: usize = 1 << 20;
-/// Most bytes of an ID token that a client brings.
+/// Maximum size of an ID token that a client sends, in bytes.
 const TOKEN_BYTES: usize = 64 << 10;
-/// What the key of the cookie is derived for.
+/// The purpose for which the key of the cookie is derived.
 const PURPOSE: &str = "oidc-login";
-/// Signatures with keys that the provider publishes; none that the client's secret makes.
+/// Signatures with keys that the provider publishes; none that are made with the client's secret.
 const ALGORITHMS: [CoreJwsSigningAlgorithm; 8] = [
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
@@ -55,7 +55,7 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 8] = [
     CoreJwsSigningAlgorithm::EdDsa,
 ];
 
-/// What the browser keeps while somebody logs in.
+/// What the browser keeps during a login.
 #[derive(Debug, Serialize, Deserialize)]
 struct Begun {
     state: String,
@@ -69,29 +69,29 @@ struct Begun {
 /// The first half of a login.
 #[derive(Debug)]
 pub struct Departure {
-    /// Where the browser is sent.
+    /// Where the browser is redirected.
     pub url: String,
-    /// What it must bring back; good for ten minutes.
+    /// The cookie that it must send back; valid for ten minutes.
     pub cookie: String,
-    /// For how long, in seconds.
+    /// The lifetime of the cookie, in seconds.
     pub cookie_life_s: i64,
 }
 
-/// The second half.
+/// The second half of a login.
 #[derive(Debug)]
 pub struct Arrival {
-    /// Who came.
+    /// The outcome.
     pub login: Login,
-    /// Where the browser is sent, without the token that goes along.
+    /// Where the browser is redirected, without the token that is added.
     pub success_url: String,
-    /// What the frontend is to show.
+    /// The page that the frontend shows then.
     pub return_url: String,
 }
 
 impl Accounts {
-    /// Begins a login at the provider. `client` names a frontend, `return_url` is what it wants to show afterwards.
+    /// Starts a login at the provider. `client` names a frontend, `return_url` is the page that it shows afterwards.
     ///
-    /// Errors: no provider is configured; it cannot be asked.
+    /// Errors: no provider is configured; it cannot be reached.
     pub async fn depart(&self, tenant: &Tenant, client: &str, return_url: &str) -> Result<Departure> {
         let settings = &self.sources().oidc;
         let frontend = settings.frontend(client);
@@ -99,8 +99,8 @@ impl Accounts {
         self.departure(tenant, client, return_url, &settings.callback_url).await
     }
 
-    /// The same for pages of this server, to which the browser comes back at `callback_url`, and which go on at `return_url`,
-    /// a path of theirs.
+    /// Starts a login for pages of this server. The browser comes back to them at `callback_url`, and continues at
+    /// their path `return_url`.
     ///
     /// Errors: as for [`Accounts::depart`].
     pub async fn depart_from_pages(
@@ -151,9 +151,9 @@ impl Accounts {
         Ok(Departure { url: url.into(), cookie, cookie_life_s: LOGIN_S })
     }
 
-    /// Finishes a login: `code` and `state` are what the provider sent along, `cookie` is that of [`Departure`].
+    /// Finishes a login: `code` and `state` come from the provider, `cookie` is that of [`Departure`].
     ///
-    /// Errors: as for [`Accounts::depart`]. A login that was not begun in this browser, or is over, is refused.
+    /// Errors: as for [`Accounts::depart`]. A login that was not started in this browser, or has expired, is refused.
     pub async fn arrive_from_provider(
         &self,
         tenant: &Tenant,
@@ -181,7 +181,7 @@ impl Accounts {
         let answered = request.request_async(&ask).await;
         let tokens = match answered {
             Ok(tokens) => tokens,
-            // A code that is wrong or was used already.
+            // A code that is wrong or has already been used.
             Err(openidconnect::RequestTokenError::ServerResponse(_)) => {
                 return Ok(Arrival { login: Login::Refused, success_url, return_url });
             }
@@ -197,7 +197,7 @@ impl Accounts {
         let mut claims = payload(&token.to_string())?;
         if let Some(endpoint) = metadata.userinfo_endpoint() {
             let more = user_info(settings, endpoint.as_str(), tokens.access_token()).await?;
-            // What is said of somebody else is not believed.
+            // Claims about another user are ignored.
             if more.get("sub") == claims.get("sub") {
                 claims.extend(more);
             }
@@ -206,10 +206,10 @@ impl Accounts {
         Ok(Arrival { login, success_url, return_url })
     }
 
-    /// Logs in by an ID token that a client got from the provider itself: for this server's client, or for one of the
+    /// Logs in with an ID token that a client got from the provider itself: for this server's client, or for one of the
     /// additional parties.
     ///
-    /// Errors: as for [`Accounts::depart`]. A token that does not prove itself is refused.
+    /// Errors: as for [`Accounts::depart`]. An invalid token is refused.
     pub async fn log_in_with_id_token(&self, tenant: &Tenant, token: &str) -> Result<Login> {
         let settings = &self.sources().oidc;
         if !settings.is_configured() || TOKEN_BYTES < token.len() {
@@ -234,7 +234,7 @@ impl Accounts {
         serde_json::from_value(claims.get("begun")?.clone()).ok()
     }
 
-    /// What the provider says of itself, asked anew once a minute.
+    /// Returns the provider's metadata, which is requested again once a minute.
     async fn metadata(&self) -> Result<Arc<CoreProviderMetadata>> {
         let settings = &self.sources().oidc;
         if !settings.is_configured() {
@@ -264,14 +264,14 @@ fn secret(settings: &Settings) -> Option<ClientSecret> {
     (!secret.is_empty()).then(|| ClientSecret::new(secret.to_owned()))
 }
 
-/// Holds tokens against the provider's published keys.
+/// Creates the verifier of tokens with the provider's published keys.
 fn verifier(client_id: String, metadata: &CoreProviderMetadata) -> CoreIdTokenVerifier<'static> {
     let (issuer, keys) = (metadata.issuer().clone(), metadata.jwks().clone());
     CoreIdTokenVerifier::new_public_client(ClientId::new(client_id), issuer, keys)
         .set_allowed_algs(ALGORITHMS)
 }
 
-/// The claims of a token whose signature was found right.
+/// Returns the claims of a token whose signature has been verified.
 fn payload(token: &str) -> Result<Map<String, Value>> {
     let bytes = token.split('.').nth(1).and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());
     let claims = bytes.and_then(|it| serde_json::from_slice(&it).ok());
@@ -292,7 +292,7 @@ async fn user_info(settings: &Settings, url: &str, token: &AccessToken) -> Resul
         .map_err(|_| failed(&settings.issuer, "its userinfo is no JSON object"))
 }
 
-/// A request to the provider that came to nothing.
+/// A failed request to the provider.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
     #[error("it cannot be asked: {0}")]
@@ -301,7 +301,7 @@ enum AskError {
     Long,
 }
 
-/// Sends one request; no redirect is followed.
+/// Sends one request without following redirects.
 async fn ask(request: HttpRequest) -> std::result::Result<HttpResponse, AskError> {
     pinakes_tls::provider();
     let unasked = |error: reqwest::Error| {
@@ -333,9 +333,9 @@ async fn ask(request: HttpRequest) -> std::result::Result<HttpResponse, AskError
     Ok(shown)
 }
 
-/// Whether a frontend may be sent to this place of itself: a path, or a URL that begins as its own do.
+/// Says whether a frontend may redirect to this URL of its own choice: a path, or a URL that begins like its own ones.
 fn is_own(url: &str, frontend: &Frontend) -> bool {
-    // Browsers leave tabs and line ends out of addresses before they read them, and take a backslash for a slash.
+    // Browsers remove tabs and line ends from URLs before they parse them, and treat a backslash as a slash.
     let is_plain = !url.contains(|it: char| it == '\\' || it.is_control());
     let is_path = url.starts_with('/') && !url.starts_with("//") && is_plain;
     let origin = |it: &str| it.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
@@ -343,7 +343,7 @@ fn is_own(url: &str, frontend: &Frontend) -> bool {
     is_path || is_plain && (is_of(&frontend.success_url) || is_of(&frontend.return_url))
 }
 
-/// Compares without telling how much was right.
+/// Compares two texts in constant time.
 fn is_same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

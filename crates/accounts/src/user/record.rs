@@ -10,7 +10,7 @@ use crate::entropy::{Entropy, hex};
 use crate::error::{AccountsError, Result};
 use crate::password::PasswordHash;
 
-/// Digits of a user's id.
+/// Number of digits of a user's id.
 pub(crate) const ID_DIGITS: usize = 24;
 
 /// Users of a tenant, in all dialects.
@@ -32,20 +32,20 @@ pub static USER: Kind = Kind {
     ..Kind::named("accounts_user")
 };
 
-/// A user. What a dialect keeps beyond this (settings, preferences) are records of its own, or `extra`.
+/// A user. What a dialect stores beyond this (settings, preferences) is in records of its own, or in `extra`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct User {
-    /// 24 hexadecimal digits, never changes: the user in SciCat's shapes, and the record's id.
+    /// 24 hexadecimal digits, never changes: identifies the user in SciCat's API, and is the record's id.
     pub id: String,
-    /// UUID, never changes: the user in FOLIO's shapes.
+    /// UUID, never changes: identifies the user in FOLIO's API.
     pub uuid: Uuid,
-    /// What the user logs in with; unique in the tenant, compared exactly.
+    /// The login name; unique in the tenant, compared exactly.
     pub username: String,
     /// Mail address; several users may share one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The name to show.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Given name.
@@ -54,10 +54,10 @@ pub struct User {
     /// Family name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// Groups (SciCat: roles and access groups), in the order given, without doubles.
+    /// Groups (SciCat: roles and access groups), in the order given, without duplicates.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Names of single permissions (FOLIO).
+    /// Names of individual permissions (FOLIO).
     #[serde(default)]
     pub permissions: Vec<String>,
     /// Whether the user belongs to the group `globalaccess` as well.
@@ -69,14 +69,14 @@ pub struct User {
     /// The user's name in a directory or another system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// Whatever else belongs to the user.
+    /// Any other data of the user.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Json>,
-    /// When the user was made, milliseconds since 1970.
+    /// When the user was created, in milliseconds since 1970.
     pub created_at_ms: i64,
-    /// When the user was changed last, milliseconds since 1970.
+    /// When the user was last changed, in milliseconds since 1970.
     pub updated_at_ms: i64,
-    /// The password's hash; without one the user cannot log in by password.
+    /// The password's hash; without one the user cannot log in with a password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<PasswordHash>,
     /// Version of the record, 0 before it is stored.
@@ -89,13 +89,13 @@ pub(crate) fn yes() -> bool {
 }
 
 impl User {
-    /// A user with new identifiers, a name and nothing else; not stored yet.
+    /// Creates a user with new identifiers and a name, which is not stored yet.
     pub fn new(username: impl Into<String>, now_ms: i64, entropy: &Entropy) -> Self {
         Self::with_uuid(username, entropy.uuid(), now_ms)
     }
 
-    /// The same with a UUID that another system gave; the id is derived from it, so that a user who is
-    /// loaded again has the same id again.
+    /// Creates a user with a UUID from another system; the id is derived from it, so that a user who is
+    /// loaded again gets the same id.
     pub fn with_uuid(username: impl Into<String>, uuid: Uuid, now_ms: i64) -> Self {
         Self {
             id: id_of(uuid),
@@ -136,49 +136,49 @@ impl User {
     }
 }
 
-/// The id that belongs to a UUID: the first 96 bits of its SHA-256. A hash rather than the UUID's own first
-/// digits, because systems that number their UUIDs vary the last ones.
+/// Returns the id that belongs to a UUID: the first 96 bits of its SHA-256. A hash is used instead of the
+/// UUID's first digits because systems that number their UUIDs vary only the last ones.
 pub fn id_of(uuid: Uuid) -> String {
     hex(&Sha256::digest(uuid.as_bytes())[..ID_DIGITS / 2])
 }
 
-/// The user with this id (24 hexadecimal digits).
+/// Returns the user with this id (24 hexadecimal digits).
 pub fn by_id(view: &mut View<'_>, id: &str) -> Result<Option<User>> {
     view.get(&USER, id)?.as_ref().map(User::from_record).transpose()
 }
 
-/// Sequence number of the last change of the user; none for an unknown user.
+/// Returns the sequence number of the user's last change; `None` for an unknown user.
 pub(crate) fn sequence(view: &mut View<'_>, id: &str) -> Result<Option<u64>> {
     Ok(view.get(&USER, id)?.map(|record| record.sequence))
 }
 
-/// The user with the sequence number of its last change.
+/// Returns the user with the sequence number of its last change.
 pub(crate) fn with_sequence(view: &mut View<'_>, id: &str) -> Result<Option<(User, u64)>> {
     let Some(record) = view.get(&USER, id)? else { return Ok(None) };
     Ok(Some((User::from_record(&record)?, record.sequence)))
 }
 
-/// The user with this UUID.
+/// Returns the user with this UUID.
 pub fn by_uuid(view: &mut View<'_>, uuid: Uuid) -> Result<Option<User>> {
     first(view, "uuid", uuid.to_string())
 }
 
-/// The user with this name, exactly.
+/// Returns the user with exactly this name.
 pub fn by_username(view: &mut View<'_>, username: &str) -> Result<Option<User>> {
     first(view, "username", username.into())
 }
 
-/// Users that another system knows by this name; the first if there are several.
+/// Returns the user that another system knows by this name; the first if there are several.
 pub fn by_external_id(view: &mut View<'_>, external_id: &str) -> Result<Option<User>> {
     first(view, "externalId", external_id.into())
 }
 
-/// Users that satisfy the query, whose paths are the fields of [`User`] in camel case.
+/// Returns the users that satisfy the query, whose paths are the fields of [`User`] in camel case.
 pub fn find(view: &mut View<'_>, query: &Query) -> Result<Vec<User>> {
     view.find(&USER, query)?.iter().map(User::from_record).collect()
 }
 
-/// How many users satisfy the filter.
+/// Returns how many users satisfy the filter.
 pub fn count(view: &mut View<'_>, filter: &Expr) -> Result<u64> {
     Ok(view.count(&USER, filter)?)
 }
@@ -188,7 +188,7 @@ pub(crate) fn first(view: &mut View<'_>, path: &str, value: String) -> Result<Op
     record.as_ref().map(User::from_record).transpose()
 }
 
-/// Most bytes of a user name.
+/// Maximum length of a user name, in bytes.
 pub(crate) const USERNAME_LIMIT_BYTES: usize = 255;
 
 pub(crate) fn check_username(name: &str) -> Result<()> {

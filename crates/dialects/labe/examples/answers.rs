@@ -1,7 +1,8 @@
-//! Processor time of `labed`'s answers, without a network: `cargo run --release -p pinakes-labe --example answers [DOIS CITATIONS]`.
+//! Measures the CPU time of `labed`'s answers, without a network: `cargo run --release -p pinakes-labe --example
+//! answers [DOIS CITATIONS]`.
 //!
-//! Makes a synthetic graph (hubs have their real size) and a document of 0.45 KB for each id, then asks for random ids
-//! with and without a filter, and for the dearest ones, one after the other on one thread.
+//! Creates a synthetic graph (hubs have their real size) and a document of 0.45 KB for each id, then requests random
+//! ids with and without a filter, and the most expensive ones, sequentially on one thread.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -61,7 +62,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the graph and the documents; the ids.
+/// Writes the graph and the documents; returns the ids.
 fn content(folder: &Path, shape: Shape) -> Result<Vec<String>, Failure> {
     let (edges, ids) = (folder.join("edges.tsv"), folder.join("ids.tsv"));
     let synthetic = Synthetic::new(shape);
@@ -90,7 +91,7 @@ fn content(folder: &Path, shape: Shape) -> Result<Vec<String>, Failure> {
     Ok(list)
 }
 
-/// The ids with most neighbours.
+/// Returns the ids with the most neighbours.
 fn dearest(path: &Path) -> Result<Vec<String>, Failure> {
     let graph = Graph::open(path)?;
     let n_dois = u32::try_from(graph.n_dois())?;
@@ -118,7 +119,7 @@ fn context(catalogue: &Catalogue) -> Result<Context, Failure> {
     Ok(Context::new(catalogue.clone(), accounts, limits, TenantChoice::default()))
 }
 
-/// Bytes of all answers.
+/// Sends requests and returns the total size of the answers in bytes.
 async fn ask(router: &Router, ids: &[String], query: &str) -> Result<usize, Failure> {
     let mut n_bytes = 0;
     for id in ids {

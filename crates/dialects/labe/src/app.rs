@@ -1,4 +1,4 @@
-//! What every handler starts from: the server's parts, the graph of this moment, the maps.
+//! What every handler needs: the server's shared parts, the current graph, the maps.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::statistics::Statistics;
 pub(crate) struct Labe {
     /// The server's shared parts.
     pub(crate) context: Context,
-    /// The dialect's own.
+    /// The dialect's own parts.
     pub(crate) parts: Arc<Parts>,
 }
 
-/// What the dialect keeps while it runs.
+/// The dialect's state while it runs.
 pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) statistics: Statistics,
@@ -35,7 +35,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Opens what the settings name.
+    /// Opens the files that the settings name.
     pub(crate) fn open(settings: Settings) -> Result<Self, MountError> {
         let graph = match settings.graph.as_os_str().is_empty() {
             true => None,
@@ -50,19 +50,19 @@ impl Parts {
         Ok(Self { settings, statistics, shelves, graph, extra, public_kinds })
     }
 
-    /// Looks at the graph's file now.
+    /// Checks now whether the graph's file has changed.
     pub(crate) fn check_graph(&self) {
         if let Some(graph) = &self.graph {
             graph.check();
         }
     }
 
-    /// Kinds of other dialects that count.
+    /// Returns the kinds of other dialects whose records count as held.
     pub(crate) fn public_kinds(&self) -> &[&'static Kind] {
         &self.public_kinds
     }
 
-    /// The maps, with the graph that a request began with.
+    /// Returns the maps, for the graph that a request started with.
     pub(crate) fn maps<'a>(&'a self, graph: Option<&'a Graph>) -> IdMaps<'a> {
         IdMaps {
             graph,
@@ -74,13 +74,13 @@ impl Parts {
 }
 
 impl Labe {
-    /// The graph to answer from.
+    /// Returns the graph to answer from.
     pub(crate) fn graph(&self) -> Option<Arc<Graph>> {
         let now_ms = self.context.clock().now_ms();
         self.parts.graph.as_ref().map(|file| file.current(now_ms))
     }
 
-    /// The tenant's data.
+    /// Returns the tenant's data.
     pub(crate) async fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
         self.context.db(headers).await
     }

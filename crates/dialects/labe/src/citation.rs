@@ -1,13 +1,14 @@
-//! The citation document of a record, written piece by piece as it is found: a hub's never lies in memory as a
-//! whole.
+//! The citation document of a record. It is written piece by piece while it is read, so that even a hub's document is
+//! never in memory as a whole.
 //!
 //! ```json
 //! {"id":"…","doi":"…","citing":[…],"cited":[…],"unmatched":{"citing":[…],"cited":[…]},"extra":{…}}
 //! ```
 //!
-//! `citing` are the documents of works that the record cites, `cited` those of works that cite it; a work that is both
-//! stands in `citing` only. Four bytes are kept for each neighbour, and up to 64 documents. Order: works by DOI, records of a work in the order of the maps. With a filter,
-//! documents that the institution does not hold move, whole, to the end of `unmatched`.
+//! `citing` are the documents of works that the record cites, `cited` those of works that cite it; a work that does
+//! both is only listed in `citing`. In memory are four bytes for each neighbour, and up to 64 documents. Order: works
+//! by DOI, the records of a work in the order of the maps. With a filter, documents that the institution does not hold
+//! are moved, unchanged, to the end of `unmatched`.
 
 use std::time::{Duration, Instant};
 
@@ -21,16 +22,17 @@ use crate::json_text;
 use crate::kinds::DOCUMENT;
 use crate::shelf::places::{HeldLists, Place, Shelf};
 
-/// Documents read in one step.
+/// Number of documents read in one step.
 const STEP: usize = 64;
-/// Up to here documents that move to `unmatched` are kept for it, in bytes; beyond, they are read again.
+/// Maximum size of the documents for `unmatched` that are kept in memory, in bytes; if there are more, they are read a
+/// second time.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Why writing stopped.
+/// Reason why writing stopped.
 pub(crate) enum Stop {
-    /// Nobody takes the rest.
+    /// The client has gone away.
     Gone,
-    /// Something is wrong.
+    /// An error occurred.
     Failed(LabeError),
 }
 
@@ -46,26 +48,26 @@ impl From<StoreError> for Stop {
     }
 }
 
-/// Takes bytes of the answer.
+/// Receives bytes of the answer.
 pub(crate) type Output<'o> = dyn FnMut(&[u8]) -> Result<(), Stop> + 'o;
 
-/// What is asked for.
+/// What a request asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     /// The record.
     pub(crate) id: String,
-    /// Its DOI as the map spells it.
+    /// Its DOI in the map's spelling.
     pub(crate) spelled: String,
-    /// Its DOI in the graph.
+    /// The number of its DOI in the graph.
     pub(crate) number: u32,
-    /// Whose holdings count.
+    /// The institution whose holdings count.
     pub(crate) institution: Option<String>,
-    /// When the request came.
+    /// When the request arrived.
     pub(crate) started: Instant,
 }
 
 impl Question {
-    /// Of a mapped id; `None` if its DOI has neither citations nor references.
+    /// Creates the question for a mapped id; `None` if its DOI has neither citations nor references.
     pub(crate) fn of(
         graph: &Graph,
         id: &str,
@@ -78,20 +80,20 @@ impl Question {
         (0 < question.n_neighbours(graph)).then_some(question)
     }
 
-    /// Citations and references together.
+    /// Returns the total number of citations and references.
     pub(crate) fn n_neighbours(&self, graph: &Graph) -> usize {
         graph.references(self.number).len() + graph.citations(self.number).len()
     }
 }
 
-/// What was read for an answer, for the statistics.
+/// Times of what was read for an answer, for the statistics.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reads {
-    /// Reading documents.
+    /// Time spent reading documents.
     pub(crate) documents: Duration,
 }
 
-/// Writes the document that answers `question`, from `shelf` what it has, if there is one that is current.
+/// Writes the document that answers `question`, taking what it can from `shelf`, if there is a current one.
 pub(crate) fn write(
     view: &mut View<'_>,
     maps: IdMaps<'_>,
@@ -116,11 +118,11 @@ struct Writing<'a, 'v, 'o> {
     graph: &'a Graph,
     question: &'a Question,
     shelf: Option<&'a Shelf>,
-    /// Rising.
+    /// In ascending order.
     references: Vec<u32>,
-    /// Whose holdings count, for documents of the store.
+    /// The institution's holdings, for documents read from the store.
     holder: Option<Holder<'a>>,
-    /// The same for those of the shelf.
+    /// The same, for documents from the shelf.
     held: Option<HeldLists<'a>>,
     out: &'a mut Output<'o>,
     reads: Reads,
@@ -133,7 +135,7 @@ enum Side {
     Cited,
 }
 
-/// What is known of a side after its documents are written.
+/// State of a side after its documents have been written.
 #[derive(Default)]
 struct Rest {
     n_matched: u64,
@@ -142,7 +144,7 @@ struct Rest {
     moved: Moved,
 }
 
-/// Documents that nobody holds who counts, joined by commas.
+/// Documents that the institution does not hold, joined by commas.
 #[derive(Default)]
 struct Moved {
     n: u64,
@@ -150,7 +152,7 @@ struct Moved {
     is_over: bool,
 }
 
-/// Which documents a walk is for.
+/// Which documents a walk writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
     Yes,
@@ -184,7 +186,7 @@ impl Writing<'_, '_, '_> {
         Ok(rest)
     }
 
-    /// Writes what of a side has no document, and then what has moved.
+    /// Writes the works of a side that have no document, and then the documents that were moved.
     fn unmatched(&mut self, side: Side, rest: &Rest, before: &str) -> Result<(), Stop> {
         if rest.unmatched.is_empty() && rest.moved.n == 0 {
             return Ok(());
@@ -230,7 +232,7 @@ impl Writing<'_, '_, '_> {
         tail
     }
 
-    /// Goes through the works of a side and writes the documents that are held, or those that are not.
+    /// Visits the works of a side and writes the documents that are held, or those that are not.
     fn walk(&mut self, side: Side, held: Held, rest: &mut Rest) -> Result<(), Stop> {
         let mut waiting = Vec::new();
         for number in self.works(side) {
@@ -252,7 +254,7 @@ impl Writing<'_, '_, '_> {
         self.step(waiting, side, held, rest)
     }
 
-    /// The works of a side, rising.
+    /// Returns the works of a side in ascending order.
     fn works(&self, side: Side) -> Vec<u32> {
         match side {
             Side::Citing => self.references.clone(),
@@ -278,7 +280,7 @@ impl Writing<'_, '_, '_> {
         }
         for place in places {
             let text = shelf.text(place);
-            // A record without a text is a mere mapping.
+            // A record without a text only maps an id to a DOI.
             if text.is_empty() {
                 continue;
             }
@@ -288,7 +290,7 @@ impl Writing<'_, '_, '_> {
         Ok(())
     }
 
-    /// Reads and writes the documents of some records, in their order.
+    /// Reads and writes the documents of some records, in order.
     fn step(&mut self, records: Vec<Holding>, side: Side, held: Held, rest: &mut Rest) -> Result<(), Stop> {
         if records.is_empty() {
             return Ok(());
@@ -318,7 +320,7 @@ impl Writing<'_, '_, '_> {
         rest: &mut Rest,
     ) -> Result<(), Stop> {
         let mut text = Vec::new();
-        // A record without a text is a mere mapping.
+        // A record without a text only maps an id to a DOI.
         if !push_document(holding, document, &mut text) {
             return Ok(());
         }
@@ -326,7 +328,7 @@ impl Writing<'_, '_, '_> {
         self.put(&text, is_held, side, held, rest)
     }
 
-    /// Writes a document if this walk is for it.
+    /// Writes a document if this walk includes it.
     fn put(
         &mut self,
         text: &[u8],
@@ -359,7 +361,7 @@ impl Writing<'_, '_, '_> {
     fn is_held(&mut self, holding: &Holding, document: &Record) -> Result<bool, LabeError> {
         match &mut self.holder {
             None => Ok(true),
-            // Records of other dialects state no institution.
+            // Records of other dialects name no institution.
             Some(_) if !holding.is_document() => Ok(false),
             Some(holder) => holder.holds(self.view, document),
         }
@@ -380,7 +382,7 @@ impl Moved {
     }
 }
 
-/// Appends a document as it is sent; `false` if the record has none.
+/// Appends a document as it is sent; returns `false` if the record has none.
 pub(crate) fn push_document(holding: &Holding, record: &Record, text: &mut Vec<u8>) -> bool {
     if holding.is_document() {
         return crate::envelope::push_text(&record.body, text);

@@ -2,7 +2,7 @@
 
 use pinakes_citations::Doi;
 
-/// A DOI as it is spelt, normalised without trimming its end.
+/// Normalises a DOI without trimming its end.
 pub(crate) fn exact_of(spelled: &str) -> Option<String> {
     Doi::parse(spelled).ok().map(|doi| doi.as_str().to_owned())
 }

@@ -1,20 +1,20 @@
-//! A catalogue document as it is stored: `{"text":"…","institution":[…],"doi":"…","spelled":"…"}`.
+//! A catalogue document as stored: `{"text":"…","institution":[…],"doi":"…","spelled":"…"}`.
 //!
-//! The store keeps bodies as parsed JSON, which would change long numbers, doubled keys and escapes of a document that
-//! must be sent as it came. So the document's text, compacted and escaped, is a string of the body, the first
-//! one; taking it out is a copy that drops backslashes. Beside it stands what is asked without reading the text:
-//! institutions (the record's class), the normalised DOI (an identifier), and the DOI's spelling if that differs; ISSNs,
-//! the identifiers of authors and editors, and what else the work is called, if it names any.
+//! The store keeps bodies as parsed JSON, which would change long numbers, duplicate keys and escapes of a document
+//! that must be sent exactly as it was received. So the document's text, compacted and escaped, is a string of the
+//! body, the first one; extracting it is a copy that drops backslashes. The other members are what is queried without
+//! reading the text: institutions (the record's class), the normalised DOI (an identifier), and the DOI's spelling if
+//! that differs; ISSNs, the identifiers of authors and editors, and other identifiers of the work, if it has any.
 
 use pinakes_citations::Doi;
 use serde_json::{Map, Value};
 
 use crate::doi::exact_of;
 
-/// How every body with a text begins.
+/// Start of every body that has a text.
 const BEFORE_TEXT: &[u8] = b"{\"text\":\"";
 
-/// The body of a document.
+/// Builds the body of a document.
 pub(crate) fn body(text: String, document: &Map<String, Value>) -> Value {
     let mut body = Map::new();
     body.insert("text".to_owned(), Value::String(text));
@@ -26,7 +26,7 @@ pub(crate) fn body(text: String, document: &Map<String, Value>) -> Value {
             body.insert("spelled".to_owned(), Value::from(spelled));
         }
         body.insert("doi".to_owned(), Value::from(doi.as_str()));
-        // Punctuation at the end may be part of the DOI.
+        // Trailing punctuation may be part of the DOI.
         if let Some(exact) = exact_of(spelled).filter(|it| it != doi.as_str()) {
             body.insert("exact_doi".to_owned(), Value::from(exact));
         }
@@ -48,25 +48,25 @@ pub(crate) fn body(text: String, document: &Map<String, Value>) -> Value {
     Value::Object(body)
 }
 
-/// The list of institutions; the key in any case, the last one counts; `null` means no institution.
+/// Returns the list of institutions; the key may be in any case, and the last one counts; `null` means no institution.
 fn institution(document: &Map<String, Value>) -> Option<&Value> {
     let found = document.iter().rev().find(|(key, _)| key.eq_ignore_ascii_case("institution"));
     found.map(|(_, value)| value).filter(|value| !value.is_null())
 }
 
-/// The first DOI of `doi_str_mv`, a list or a string, and how it is spelt there.
+/// Returns the first DOI of `doi_str_mv`, a list or a string, and its spelling there.
 fn first_doi(document: &Map<String, Value>) -> Option<(Doi, &str)> {
     let listed = texts(document, "doi_str_mv").map(str::trim);
     let dumped = tokens(document).filter_map(|it| it.strip_prefix("doi:"));
     listed.chain(dumped).find_map(|text| Some((Doi::parse_dirty(text).ok()?, text)))
 }
 
-/// The identifiers of a row of the Meta dump: `omid:br/… doi:… isbn:…` in the field `id`.
+/// Returns the identifiers of a row of the Meta dump: `omid:br/… doi:… isbn:…` in the field `id`.
 fn tokens(document: &Map<String, Value>) -> impl Iterator<Item = &str> {
     texts(document, "id").flat_map(str::split_ascii_whitespace).filter(|it| it.contains(':'))
 }
 
-/// What else a work is called: `isbn:9780306406157`, `openalex:w2741809807`, `pmcid:pmc5334499`.
+/// Returns the other identifiers of a work: `isbn:9780306406157`, `openalex:w2741809807`, `pmcid:pmc5334499`.
 pub(crate) fn work_ids(document: &Map<String, Value>) -> Vec<String> {
     let fields = [("isbn", "isbn"), ("openalex", "openalex"), ("pmcid", "pmcid")];
     let of_fields = fields
@@ -85,7 +85,8 @@ pub(crate) fn work_ids(document: &Map<String, Value>) -> Vec<String> {
     found
 }
 
-/// An identifier as it is compared: ISBNs with 13 digits, letters lower; `None` for an unknown scheme or an invalid value.
+/// Normalises an identifier for comparison: ISBNs to 13 digits, letters to lower case; `None` for an unknown scheme or
+/// an invalid value.
 pub(crate) fn work_id(scheme: &str, value: &str) -> Option<String> {
     let value = value.trim().to_lowercase();
     let digits_behind = |prefix: &str| {
@@ -108,10 +109,10 @@ pub(crate) fn work_id(scheme: &str, value: &str) -> Option<String> {
     }
 }
 
-/// An ISBN's 13 digits; one of ten gets the prefix 978 and its check digit (ISO 2108).
+/// Returns an ISBN's 13 digits; an ISBN of ten digits gets the prefix 978 and its check digit (ISO 2108).
 fn isbn_13(text: &str) -> Option<String> {
     let bare: String = text.chars().filter(|it| !matches!(it, '-' | ' ')).collect();
-    // VuFind adds notes behind: `9780306406157 (pbk.)`.
+    // VuFind appends notes: `9780306406157 (pbk.)`.
     let bare = bare.split(|it: char| !it.is_ascii_digit() && it != 'x').next().unwrap_or_default();
     let is_digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
     match bare.len() {
@@ -126,13 +127,13 @@ fn isbn_13(text: &str) -> Option<String> {
     }
 }
 
-/// What stands in the last brackets of a text, word by word: `Title [issn:… omid:br/…]`.
+/// Returns the words in the last brackets of a text: `Title [issn:… omid:br/…]`.
 fn bracketed(text: &str) -> impl Iterator<Item = &str> {
     let within = text.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(ids, _)| ids);
     within.split_ascii_whitespace()
 }
 
-/// The strings of a field, a list or a single one.
+/// Returns the strings of a field, which is a list or a single string.
 pub(crate) fn texts<'a>(document: &'a Map<String, Value>, name: &str) -> impl Iterator<Item = &'a str> {
     let values = match document.get(name) {
         Some(Value::Array(list)) => list.as_slice(),
@@ -142,7 +143,7 @@ pub(crate) fn texts<'a>(document: &'a Map<String, Value>, name: &str) -> impl It
     values.iter().filter_map(Value::as_str)
 }
 
-/// An ISSN as `1234-567X`; `None` for a text that is not an ISSN.
+/// Normalises an ISSN to `1234-567X`; `None` if the text is not an ISSN.
 pub(crate) fn issn(text: &str) -> Option<String> {
     let letters: String = text.trim().to_uppercase().chars().filter(|it| *it != '-').collect();
     let is_issn = letters.len() == 8
@@ -151,13 +152,14 @@ pub(crate) fn issn(text: &str) -> Option<String> {
     is_issn.then(|| format!("{}-{}", &letters[..4], &letters[4..]))
 }
 
-/// The identifiers of persons as OpenCitations writes them behind the names: `Family, Given [orcid:… omid:ra/…]; …`.
+/// Returns the identifiers of persons that OpenCitations writes after their names: `Family, Given [orcid:… omid:ra/…];
+/// …`.
 fn person_ids(text: &str) -> impl Iterator<Item = &str> {
     let ids = text.split("; ").flat_map(bracketed);
     ids.filter(|it| it.starts_with("orcid:") || it.starts_with("omid:ra/"))
 }
 
-/// Appends the text of a stored body; `false`, and nothing appended, if it has none.
+/// Appends the text of a stored body; returns `false` and appends nothing if it has none.
 pub(crate) fn push_text(body: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(mut rest) = body.strip_prefix(BEFORE_TEXT) else { return false };
     let start = out.len();
@@ -167,7 +169,7 @@ pub(crate) fn push_text(body: &[u8], out: &mut Vec<u8>) -> bool {
         if rest[at] == b'"' {
             return true;
         }
-        // A compacted text has quotes and backslashes to escape, no control characters.
+        // A compacted text contains quotes and backslashes to escape, but no control characters.
         let Some(&escaped) = rest.get(at + 1).filter(|it| matches!(it, b'"' | b'\\')) else { break };
         out.push(escaped);
         rest = &rest[at + 2..];
@@ -176,7 +178,7 @@ pub(crate) fn push_text(body: &[u8], out: &mut Vec<u8>) -> bool {
     false
 }
 
-/// What a stored body says of the DOI: its normal form and its spelling.
+/// Returns the DOI of a stored body in normalised form and in its spelling.
 pub(crate) fn doi_of(body: &Value) -> Option<(String, String)> {
     let doi = body.get("doi")?.as_str()?;
     let spelled = body.get("spelled").and_then(Value::as_str).unwrap_or(doi);

@@ -1,4 +1,4 @@
-//! What can go wrong: at the start, and for a request, in `labed`'s shape.
+//! Errors at the start, and errors of requests in `labed`'s shape.
 
 use std::path::PathBuf;
 
@@ -10,24 +10,24 @@ use pinakes_citations::source::SourceError;
 use pinakes_http::{Refusal, answer};
 use pinakes_store::StoreError;
 
-/// Why the dialect cannot be served.
+/// Reason why the dialect cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
     /// The graph cannot be opened.
     #[error("labe.graph: {0}")]
     Graph(#[from] GraphError),
-    /// The graph's file cannot be looked at.
+    /// The graph's file cannot be accessed.
     #[error("labe.graph: {path}: {error}; build it with `pinakes citations build`")]
     GraphFile {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: std::io::Error,
     },
     /// The table of ids cannot be read.
     #[error("labe.ids: {0}")]
     Ids(#[from] SourceError),
-    /// The table of ids is too long to be held in memory.
+    /// The table of ids has too many rows to be held in memory.
     #[error(
         "labe.ids: {path} has more than {rows_max} rows; build them into the graph with \
          `pinakes citations build --ids`, or raise labe.ids_rows"
@@ -35,35 +35,35 @@ pub enum MountError {
     IdsTooLong {
         /// The file.
         path: PathBuf,
-        /// The bound.
+        /// The limit.
         rows_max: usize,
     },
-    /// A kind that the server does not have.
+    /// A kind that does not exist on this server.
     #[error("labe.public_kinds: there is no kind {name:?}; known are {known}")]
     UnknownKind {
-        /// What the setting says.
+        /// The name in the setting.
         name: String,
-        /// The kinds that there are.
+        /// The existing kinds.
         known: String,
     },
 }
 
-/// Why a request of `labed`'s interface is refused.
+/// Reason why a request of `labed`'s interface is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabeError {
-    /// The parameter `i` is no ISIL.
+    /// The parameter `i` is not an ISIL.
     #[error("the parameter i is no ISIL")]
     Isil,
-    /// No map knows the id.
+    /// No map contains the id.
     #[error("the id is not known")]
     UnknownId,
-    /// A document lists its institutions in a way that cannot be read.
+    /// A document's list of institutions is invalid.
     #[error("document {id:?}: institution is not a list of strings; import it anew with a list")]
     Institution {
         /// The document.
         id: String,
     },
-    /// What the shell or the store refused.
+    /// An error from the shell or the store.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
@@ -98,7 +98,7 @@ impl IntoResponse for LabeError {
     }
 }
 
-/// A refusal of the shell or the store in `labed`'s shape.
+/// Renders an error of the shell or the store in `labed`'s shape.
 pub(crate) fn render(refusal: &Refusal) -> Response {
     if matches!(refusal, Refusal::NotFound { .. }) {
         return page_not_found();
@@ -107,7 +107,7 @@ pub(crate) fn render(refusal: &Refusal) -> Response {
     nosniff(response)
 }
 
-/// What the router of `labed` says of paths that it does not have.
+/// Answers like `labed`'s router for unknown paths.
 pub(crate) fn page_not_found() -> Response {
     nosniff(answer::text(StatusCode::NOT_FOUND, "404 page not found\n"))
 }
@@ -116,7 +116,7 @@ fn said(status: StatusCode) -> Response {
     nosniff(answer::text(status, body(status)))
 }
 
-/// The error itself is always an empty object: programs read the status.
+/// Renders the body of an error. `err` is always an empty object: programs use the status.
 fn body(status: StatusCode) -> String {
     format!("{{\"status\":{},\"err\":{{}}}}\n", status.as_u16())
 }

@@ -1,4 +1,4 @@
-//! Writing a tenant's catalogue documents in the form that [`crate::import`] reads.
+//! Writes a tenant's catalogue documents in the form that [`crate::import`] reads.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::envelope;
 use crate::kinds::DOCUMENT;
 
-/// Why an export stopped.
+/// Reason why an export stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The output refused.
+    /// Writing to the output failed.
     #[error("the output cannot be written: {0}")]
     Output(#[from] std::io::Error),
     /// The store failed, or a record in it is damaged.
@@ -19,11 +19,12 @@ pub enum ExportError {
     Store(#[from] StoreError),
 }
 
-/// Writes every document, a line each, from one consistent state: the object as it is sent, with the id and a tab before it
-/// where it does not state that id itself. Calls `note` after each with the bytes written. Gives how many there are.
+/// Writes every document from one snapshot, one per line: the object as it is sent, preceded by its id and a tab if the
+/// object does not contain that id. Calls `note` after each with the number of bytes written. Returns the number of
+/// documents.
 ///
 /// # Errors
-/// The output refuses; the store fails.
+/// Writing to the output fails; the store fails.
 pub fn export(
     tenant: &Tenant,
     output: &mut impl Write,

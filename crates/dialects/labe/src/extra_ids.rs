@@ -1,4 +1,4 @@
-//! A table of local ids and DOIs held in memory, beside the one in the graph.
+//! A table of local ids and DOIs held in memory, in addition to the one in the graph.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,10 +11,10 @@ use pinakes_citations::source::{self, SourceError};
 use crate::doi::exact_of;
 use crate::error::MountError;
 
-/// Bad rows that are told of one by one.
+/// Maximum number of bad rows that are reported individually.
 const TOLD_MAX: u64 = 20;
 
-/// Local id to DOI and back. The first row of an id counts.
+/// Maps local ids to DOIs and back. For each id the first row counts.
 #[derive(Default)]
 pub(crate) struct ExtraIds {
     by_id: HashMap<Arc<str>, Entry>,
@@ -24,14 +24,14 @@ pub(crate) struct ExtraIds {
 /// The DOI of an id.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Normalised.
+    /// Normalised form.
     pub(crate) doi: Arc<str>,
-    /// As the table spells it.
+    /// Spelling in the table.
     pub(crate) spelled: Arc<str>,
 }
 
 impl ExtraIds {
-    /// Reads a table; bad rows are told of in the log and passed over.
+    /// Reads a table; bad rows are logged and skipped.
     ///
     /// # Errors
     /// The file cannot be read, or has more than `rows_max` rows.
@@ -62,24 +62,24 @@ impl ExtraIds {
         Ok(table)
     }
 
-    /// The DOI of an id.
+    /// Returns the DOI of an id.
     pub(crate) fn doi_of(&self, id: &str) -> Option<&Entry> {
         self.by_id.get(id)
     }
 
-    /// The ids of a normalised DOI, in the order of the table.
+    /// Returns the ids of a normalised DOI, in the order of the table.
     pub(crate) fn ids_of(&self, doi: &str) -> &[Arc<str>] {
         self.by_doi.get(doi).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether there is nothing.
+    /// Says whether the table is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
 
     fn add(&mut self, row: &IdRow<'_>) {
         let texts = (str::from_utf8(row.id), str::from_utf8(row.spelled), str::from_utf8(row.doi));
-        // An id that is not UTF-8 cannot be asked for in a path.
+        // An id that is not UTF-8 cannot be requested in a path.
         let (Ok(id), Ok(spelled), Ok(doi)) = texts else { return };
         if self.by_id.contains_key(id) {
             return;
@@ -89,7 +89,7 @@ impl ExtraIds {
             self.by_doi.get_key_value(doi).map_or_else(|| doi.into(), |(key, _)| Arc::clone(key));
         let spelled = if *doi == *spelled { Arc::clone(&doi) } else { spelled.into() };
         self.by_doi.entry(Arc::clone(&doi)).or_default().push(Arc::clone(&id));
-        // Punctuation at the end may be part of the DOI.
+        // Trailing punctuation may be part of the DOI.
         if let Some(exact) = exact_of(&spelled).filter(|it| **it != *doi) {
             self.by_doi.entry(exact.into()).or_default().push(Arc::clone(&id));
         }
@@ -97,7 +97,7 @@ impl ExtraIds {
     }
 }
 
-/// Why reading a table stopped.
+/// Reason why reading a table stopped.
 enum ReadError {
     TooLong,
     Io(std::io::Error),

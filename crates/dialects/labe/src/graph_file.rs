@@ -1,9 +1,9 @@
-//! The graph that is served, and its change: a new file under the same name is opened while the old one goes on to
-//! answer what was begun with it.
+//! The graph that is served, and its replacement: a new file under the same name is opened while requests that have
+//! started finish with the old one.
 //!
-//! A file is served at once, mapped, and copied meanwhile into a nameless one that takes its place: so who writes over the file
-//! instead of renaming a new one into its place changes nothing that is being read. A file that was written over is served when
-//! its copy is whole and every checksum right.
+//! A new file is mapped and served at once; meanwhile it is copied into an unnamed file, which then replaces it. So
+//! overwriting the file, instead of renaming a new one into its place, does not affect what is being read. After the
+//! file has been overwritten, its content is served once the copy is complete and every checksum is right.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use pinakes_citations::Graph;
 
 use crate::error::MountError;
 
-/// A graph file, open.
+/// An open graph file.
 pub(crate) struct GraphFile(Arc<Inner>);
 
 struct Inner {
@@ -31,22 +31,22 @@ struct Inner {
 
 struct Current {
     graph: Arc<Graph>,
-    /// Of the last file looked at, also if that could not be opened: it is not tried twice.
+    /// The last file that was checked, even if it could not be opened: it is not tried twice.
     seen: Stamp,
 }
 
-/// Whether copies are made, and where.
+/// Whether and where copies are made.
 #[derive(Debug, Clone)]
 pub(crate) enum Copies {
-    /// None: whoever replaces the file must rename.
+    /// No copies: the file may only be replaced by renaming.
     None,
-    /// In this folder, while the file itself is served.
+    /// In this folder, while the file itself is being served.
     Beside(PathBuf),
     /// In this folder, before anything is served.
     First(PathBuf),
 }
 
-/// What tells one file from another.
+/// Distinguishes one file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -57,7 +57,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// Whether the file of this stamp was written over, rather than replaced.
+    /// Says whether the file was overwritten in place rather than replaced.
     fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -75,10 +75,10 @@ impl Stamp {
 }
 
 impl GraphFile {
-    /// Opens a file that is looked at again every `check_ms` milliseconds.
+    /// Opens a file that is checked for changes every `check_ms` milliseconds.
     ///
     /// # Errors
-    /// The file is not there or no graph.
+    /// The file does not exist or is not a graph.
     pub(crate) fn open(path: &Path, check_ms: u64, copies: Copies) -> Result<Self, MountError> {
         let seen = Stamp::of(path).map_err(|error| MountError::GraphFile { path: path.to_owned(), error })?;
         let graph = match &copies {
@@ -97,8 +97,8 @@ impl GraphFile {
         Ok(Self(inner))
     }
 
-    /// The graph to answer from. Looks at the file when it is time; a file that cannot be opened is told of in the log,
-    /// and the graph that was open stays.
+    /// Returns the graph to answer from. Checks the file when it is due; if the file cannot be opened, this is logged
+    /// and the graph that is open stays.
     pub(crate) fn current(&self, now_ms: i64) -> Arc<Graph> {
         let inner = &self.0;
         let checked_at_ms = inner.checked_at_ms.load(Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl GraphFile {
         Arc::clone(&inner.current.read().unwrap_or_else(PoisonError::into_inner).graph)
     }
 
-    /// Looks at the file now, and opens it if it is another one.
+    /// Checks the file now, and opens it if it has changed.
     pub(crate) fn check(&self) {
         self.0.check();
     }
@@ -119,7 +119,7 @@ impl GraphFile {
 
 impl Inner {
     fn check(self: &Arc<Self>) {
-        // A file that is not there is about to be replaced, or was removed: what is open stays.
+        // A missing file is about to be replaced, or was removed: the open graph stays.
         let Ok(stamp) = Stamp::of(&self.path) else { return };
         let seen = self.current.read().unwrap_or_else(PoisonError::into_inner).seen;
         if seen == stamp {
@@ -151,7 +151,7 @@ impl Inner {
         }
     }
 
-    /// Copies the file on a thread of its own, unless one is at it.
+    /// Copies the file on a separate thread, unless a copy is already running.
     fn begin_copy(self: &Arc<Self>) {
         let Copies::Beside(folder) = self.copies.clone() else { return };
         if self.is_copying.swap(true, Ordering::AcqRel) {
@@ -162,7 +162,7 @@ impl Inner {
             loop {
                 let copied = mine.copy(&folder);
                 mine.is_copying.store(false, Ordering::Release);
-                // A change that came meanwhile found this thread at work.
+                // The file may have changed during the copy.
                 let seen = mine.current.read().unwrap_or_else(PoisonError::into_inner).seen;
                 if copied == Some(seen) || copied.is_none() || mine.is_copying.swap(true, Ordering::AcqRel) {
                     return;
@@ -175,7 +175,8 @@ impl Inner {
         }
     }
 
-    /// Copies the file and serves the copy; the stamp of what was copied or could not be, `None` if there is no file.
+    /// Copies the file and serves the copy. Returns the stamp of the file that was copied or could not be, or `None` if
+    /// there is no file.
     fn copy(&self, folder: &Path) -> Option<Stamp> {
         let before = Stamp::of(&self.path).ok()?;
         let opened = Graph::open_copy(&self.path, folder);
@@ -188,7 +189,7 @@ impl Inner {
                 }
                 *current = Current { graph: Arc::new(graph), seen: before };
             }
-            // It changes while it is read: who looks next begins again.
+            // The file changed while it was read: the next check starts again.
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(%error, "the citation graph cannot be copied; what is served stays");

@@ -1,4 +1,5 @@
-//! Whether an institution holds a document: asked of the document's class, once for each class of a request.
+//! Whether an institution holds a document: decided by the document's class, once for each class in a
+//! request.
 
 use std::collections::HashMap;
 
@@ -8,22 +9,22 @@ use serde_json::Value;
 use crate::error::LabeError;
 use crate::kinds::DOCUMENT;
 
-/// An institution, and what is known of its holdings.
+/// An institution, with cached results.
 pub(crate) struct Holder<'a> {
     isil: &'a str,
     known: HashMap<Class, bool>,
 }
 
 impl<'a> Holder<'a> {
-    /// The institution of an ISIL.
+    /// Creates a holder for the institution with an ISIL.
     pub(crate) fn new(isil: &'a str) -> Self {
         Self { isil, known: HashMap::new() }
     }
 
-    /// Whether a document is held. Without a list nobody holds it.
+    /// Says whether the institution holds a document. A document without a list is held by nobody.
     ///
     /// # Errors
-    /// The document's institutions are no list of strings; the store.
+    /// The document's institutions are not a list of strings; the store fails.
     pub(crate) fn holds(&mut self, view: &mut View<'_>, document: &Record) -> Result<bool, LabeError> {
         if let Some(is_held) = self.known.get(&document.class) {
             return Ok(*is_held);

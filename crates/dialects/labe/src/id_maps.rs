@@ -1,7 +1,7 @@
-//! Which local id has which DOI, and back: three maps, of which the first one that knows an id decides.
+//! The mapping of local ids to DOIs, and back: three maps, of which the first one that contains an id decides.
 //!
-//! 1. The table in the graph file, 2. the table `labe.ids`, 3. the catalogue itself: DOIs that documents carry, and those
-//!    of the kinds `labe.public_kinds` of other dialects. Ids match byte for byte; DOIs meet in their normal form.
+//! 1. The table in the graph file, 2. the table `labe.ids`, 3. the catalogue itself: DOIs in documents, and in records of
+//!    the kinds `labe.public_kinds` of other dialects. Ids are compared byte by byte, DOIs in their normalised form.
 
 use pinakes_citations::{Doi, Graph};
 use pinakes_store::{Kind, Record, StoreError, View};
@@ -13,7 +13,7 @@ use crate::extra_ids::ExtraIds;
 use crate::kinds::DOCUMENT;
 use crate::settings::CatalogueIds;
 
-/// The scheme under which records of all dialects name their DOI.
+/// The scheme under which records of all dialects declare their DOI.
 const DOI_SCHEME: &str = "doi";
 
 /// The maps of one request.
@@ -28,9 +28,9 @@ pub(crate) struct IdMaps<'a> {
 /// The DOI of an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mapped {
-    /// As the map spells it.
+    /// In the map's spelling.
     pub(crate) spelled: String,
-    /// Its work in the graph, if it is there.
+    /// Its work in the graph, if it is in the graph.
     pub(crate) number: Option<u32>,
 }
 
@@ -41,34 +41,34 @@ pub(crate) struct Holding {
     pub(crate) id: String,
 }
 
-/// Where a record stands among those of one DOI.
+/// The position of a record among those with the same DOI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
-    /// In the graph's table, at this place among the ids of its DOI.
+    /// In the graph's table, at this position among the ids of its DOI.
     Graph(u32),
-    /// In the table beside it, likewise.
+    /// In the additional table, at this position among the ids of its DOI.
     Extra(u32),
-    /// By its own word; records of one DOI stand in the order of the store's identifiers.
+    /// By its own DOI; records with the same DOI come in the order of the store's identifiers.
     Catalogue,
 }
 
-/// The same for all DOIs of a work: those of its first DOI come first.
+/// The position of a record among those of all DOIs of a work: records with its first DOI come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Standing {
-    /// 0 for the work's first DOI, else the place of a further one, from 1.
+    /// 0 for the work's first DOI, otherwise the position of the other DOI, from 1.
     doi: u32,
     pub(crate) rank: Rank,
 }
 
 impl Holding {
-    /// Whether it is a catalogue document, not another dialect's record.
+    /// Says whether it is a catalogue document rather than a record of another dialect.
     pub(crate) fn is_document(&self) -> bool {
         self.kind.name == DOCUMENT.name
     }
 }
 
 impl IdMaps<'_> {
-    /// The DOI of a local id.
+    /// Returns the DOI of a local id.
     pub(crate) fn doi_of(&self, view: &mut View<'_>, id: &str) -> Result<Option<Mapped>, StoreError> {
         if let Some(mapped) = self.doi_in_tables(id) {
             return Ok(Some(mapped));
@@ -89,7 +89,7 @@ impl IdMaps<'_> {
         Ok(None)
     }
 
-    /// Appends the records that have a DOI, in the order of the maps.
+    /// Appends the records that have a work's DOIs, in the order of the maps.
     pub(crate) fn holdings_of_number(
         &self,
         view: &mut View<'_>,
@@ -113,7 +113,7 @@ impl IdMaps<'_> {
         Ok(())
     }
 
-    /// The records that have a normalised DOI, in the order of the maps.
+    /// Returns the records that have a normalised DOI, in the order of the maps.
     pub(crate) fn holdings_of(&self, view: &mut View<'_>, doi: &str) -> Result<Vec<Holding>, StoreError> {
         let mut holdings = Vec::new();
         if let Some(graph) = self.graph
@@ -129,7 +129,7 @@ impl IdMaps<'_> {
         !self.extra.is_empty() || self.catalogue == CatalogueIds::Use || !self.public_kinds.is_empty()
     }
 
-    /// From the maps behind the graph's.
+    /// Appends the records that the maps after the graph's give.
     fn push_by_text(
         &self,
         view: &mut View<'_>,
@@ -145,7 +145,7 @@ impl IdMaps<'_> {
             let is_own = self.catalogue == CatalogueIds::Use && kind == DOCUMENT.name;
             let found = self.public_kinds.iter().copied().find(|it| it.name == kind);
             let Some(kind) = found.or(is_own.then_some(&DOCUMENT)) else { continue };
-            // A table that knows the id decides, also if it names another DOI.
+            // A table that contains the id decides, even if it names another DOI.
             if !self.graph_knows(&id) && self.extra.doi_of(&id).is_none() {
                 holdings.push(Holding { kind, id });
             }
@@ -153,7 +153,7 @@ impl IdMaps<'_> {
         Ok(())
     }
 
-    /// The DOI of a local id by the graph's table or the one beside it.
+    /// Returns the DOI of a local id from the graph's table or the additional one.
     pub(crate) fn doi_in_tables(&self, id: &str) -> Option<Mapped> {
         if let Some(graph) = self.graph
             && let Some(local) = graph.local_id_number(id.as_bytes())
@@ -168,8 +168,8 @@ impl IdMaps<'_> {
         Some(self.mapped(&entry.doi, entry.spelled.to_string()))
     }
 
-    /// The work of a catalogue document, and where the document stands among those of its DOI; `None` if it is not in the
-    /// graph. What [`IdMaps::holdings_of_number`] gives for a number, seen from the document.
+    /// Returns the work of a catalogue document, and the document's position among those of the work; `None` if it is
+    /// not in the graph. This is the inverse of [`IdMaps::holdings_of_number`].
     pub(crate) fn work_of(&self, document: &Record) -> Result<Option<(u32, Standing)>, StoreError> {
         let Some(graph) = self.graph else { return Ok(None) };
         if let Some(local) = graph.local_id_number(document.id.as_bytes()) {
@@ -194,7 +194,7 @@ impl IdMaps<'_> {
         Ok(graph.number_of(&doi).map(|number| standing(graph, number, &doi, Rank::Catalogue)))
     }
 
-    /// The works whose DOIs a record of another dialect names.
+    /// Returns the works whose DOIs a record of another dialect names.
     pub(crate) fn works_of_public(
         &self,
         kind: &'static Kind,
@@ -212,7 +212,7 @@ impl IdMaps<'_> {
         Ok(dois.filter_map(|doi| graph.number_of(doi.as_str())).collect())
     }
 
-    /// Whether a work has an id, be there a document or not. For works without a record.
+    /// Says whether a work without a record has an id, whether or not there is a document.
     pub(crate) fn has_id(&self, number: u32) -> bool {
         let Some(graph) = self.graph else { return false };
         let has_own = |number| 0 < graph.local_ids(number).len();
@@ -232,8 +232,8 @@ impl IdMaps<'_> {
         Mapped { spelled, number }
     }
 
-    /// The work of a DOI: of the DOI as it is spelt, punctuation at its end included, if the graph has that; else of what is
-    /// left when the end is trimmed.
+    /// Returns the work of a DOI: of the DOI as it is spelt, with trailing punctuation, if that has neighbours in the
+    /// graph; otherwise of the trimmed DOI.
     fn number_of(&self, doi: &str, spelled: &str) -> Option<u32> {
         let graph = self.graph?;
         let exact = exact_of(spelled).filter(|it| it != doi);
@@ -246,7 +246,7 @@ impl IdMaps<'_> {
     }
 }
 
-/// A work, and where a record of its DOI `doi` stands.
+/// Returns a work, and the position of a record with its DOI `doi`.
 fn standing(graph: &Graph, number: u32, doi: &str, rank: Rank) -> (u32, Standing) {
     let others = graph.other_dois(number);
     let place = others.iter().position(|it| it == doi).map_or(0, |place| place + 1);
@@ -256,7 +256,7 @@ fn standing(graph: &Graph, number: u32, doi: &str, rank: Rank) -> (u32, Standing
 fn push_graph_ids(graph: &Graph, number: u32, holdings: &mut Vec<Holding>) {
     for local in graph.local_ids(number) {
         let mut id = Vec::new();
-        // An id that is not UTF-8 names no record of the store.
+        // An id that is not UTF-8 cannot be that of a record in the store.
         if graph.local_id_into(local, &mut id).is_some()
             && let Ok(id) = String::from_utf8(id)
         {
@@ -265,7 +265,7 @@ fn push_graph_ids(graph: &Graph, number: u32, holdings: &mut Vec<Holding>) {
     }
 }
 
-/// The texts at a path; a list on the way is entered.
+/// Collects the texts at a path, descending into lists.
 fn push_texts<'b>(body: &'b Value, steps: &[&str], texts: &mut Vec<&'b str>) {
     match (body, steps) {
         (Value::Array(list), _) => list.iter().for_each(|it| push_texts(it, steps, texts)),
@@ -279,7 +279,7 @@ fn push_texts<'b>(body: &'b Value, steps: &[&str], texts: &mut Vec<&'b str>) {
     }
 }
 
-/// The DOI that a record of another dialect carries, by its kind's declaration.
+/// Returns the DOI of a record of another dialect, according to its kind's declaration.
 fn doi_in_record(kind: &Kind, body: &Value) -> Option<(String, String)> {
     let mut texts = Vec::new();
     for identifier in kind.identifiers.iter().filter(|it| it.scheme == DOI_SCHEME) {

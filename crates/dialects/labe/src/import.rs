@@ -1,8 +1,9 @@
-//! Catalogue documents from files: a JSON object a line with an `id`, or `id<TAB>object`, plain, gzip, zstd or zip.
+//! Imports catalogue documents from files: one JSON object with an `id`, or `id<TAB>object`, per line; plain, gzip,
+//! zstd or zip.
 //!
-//! A [`Reader`] cuts a file into lines; [`prepare`] makes a record of a line, on any thread; [`load`] does all this at
-//! once and writes batches. A bad line is told of with file, line and reason, and left out. Records that are there
-//! already are replaced, or kept, as [`Existing`] says.
+//! A [`Reader`] splits a file into lines; [`prepare`] turns a line into a record, on any thread; [`load`] does all this
+//! concurrently and writes batches. A bad line is reported with file, line and reason, and skipped. Existing records
+//! are replaced or kept, as [`Existing`] says.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -16,43 +17,43 @@ use serde_json::Value;
 use crate::kinds::DOCUMENT;
 use crate::{envelope, json_text};
 
-/// Longest line taken, in bytes (16 MiB).
+/// Maximum length of a line, in bytes (16 MiB).
 pub const LINE_LEN_MAX_BYTES: usize = 16 << 20;
-/// What may stand before the first line.
+/// May precede the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Records written in one transaction at most.
+/// Maximum number of records written in one transaction.
 const BATCH_RECORDS: usize = 8_000;
-/// Bytes written in one transaction, about (8 MiB).
+/// Approximate maximum of bytes written in one transaction (8 MiB).
 const BATCH_BYTES: usize = 8 << 20;
 
-/// What happens to documents that are there already.
+/// How documents that already exist are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// They stay as they are.
+    /// Existing documents stay unchanged.
     Keep,
-    /// They become what the file says.
+    /// Existing documents are replaced by those of the file.
     Replace,
 }
 
-/// What a load did.
+/// The outcome of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loaded {
-    /// Documents made.
+    /// Number of created documents.
     pub n_made: u64,
-    /// Documents replaced.
+    /// Number of replaced documents.
     pub n_replaced: u64,
-    /// Documents that were there already and stayed.
+    /// Number of existing documents that were left unchanged.
     pub n_kept: u64,
-    /// Lines left out.
+    /// Number of skipped lines.
     pub n_bad: u64,
 }
 
-/// A line that is no document.
+/// A line that is not a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
     /// The file; members of an archive as `dump.zip!part`.
     pub file: String,
-    /// Line in it, from 1.
+    /// Line number in it, from 1.
     pub line: u64,
     /// What is wrong.
     pub reason: LineFault,
@@ -73,21 +74,21 @@ pub enum LineFault {
     /// Not JSON.
     #[error("line skipped: not JSON ({0}); expected one object a line, or id, tab, object")]
     NotJson(String),
-    /// JSON, but no object.
+    /// JSON, but not an object.
     #[error("line skipped: the document is {found}, expected an object")]
     NotAnObject {
         /// What it is.
         found: &'static str,
     },
-    /// No id.
+    /// There is no id.
     #[error("line skipped: there is no string `id`; give one, or write the line as id, tab, object")]
     NoId,
-    /// An id that cannot be one.
+    /// An invalid id.
     #[error("line skipped: {0}")]
     Id(String),
 }
 
-/// Why a load stopped. What was written before stays.
+/// Reason why a load stopped. What was written before stays.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The file cannot be read.
@@ -98,12 +99,13 @@ pub enum ImportError {
     Store(#[from] StoreError),
 }
 
-/// Makes a record of a line.
+/// Turns a line into a record.
 ///
-/// The text is kept as `labed` would send it; `institution`, and the first DOI in `doi_str_mv`, are taken out beside it.
+/// The text is stored as `labed` would send it; `institution`, and the first DOI in `doi_str_mv`, are extracted from
+/// it.
 ///
 /// # Errors
-/// Why it is no document.
+/// The reason why it is not a document.
 pub fn prepare(line: &[u8]) -> Result<Document, LineFault> {
     let (id, text) = match line.first() {
         Some(b'{' | b' ') | None => (None, line),
@@ -128,8 +130,8 @@ pub fn prepare(line: &[u8]) -> Result<Document, LineFault> {
     Document::new(&DOCUMENT, id, &body).map_err(|error| LineFault::Id(error.to_string()))
 }
 
-/// Loads a file into a tenant, in batches, of which a few are in memory at a time; `tell` is told each bad line, in the
-/// order of the file. What was loaded is on disk when this returns.
+/// Loads a file into a tenant in batches, of which only a few are in memory at a time. Calls `tell` with each bad line,
+/// in the order of the file. Everything that was loaded is on disk when this returns.
 ///
 /// # Errors
 /// The file cannot be read; the store failed.
@@ -154,7 +156,7 @@ pub fn load(
             Ok::<_, ImportError>(batch)
         },
     )?;
-    // What a load has written is durable once a write behind it is.
+    // What a load has written is durable once a later write is.
     tenant.write_blocking(|_| Ok::<_, StoreError>(()))?;
     read.map(|()| loaded)
 }
@@ -176,7 +178,7 @@ impl Lines {
     }
 }
 
-/// Cuts a file into batches, until nobody takes them.
+/// Splits a file into batches, until the receiver stops.
 fn read_all(path: &Path, take: &mut dyn FnMut(Lines) -> bool) -> Result<(), ImportError> {
     let n_read = AtomicU64::new(0);
     let result = source::visit_members::<Stop>(path, &std::env::temp_dir(), &n_read, &mut |member| {
@@ -195,7 +197,7 @@ fn read_all(path: &Path, take: &mut dyn FnMut(Lines) -> bool) -> Result<(), Impo
                 return Err(Stop::Unwanted);
             }
         };
-        // What came before a failure is loaded.
+        // What was read before a failure is loaded.
         if !take(batch) {
             return Err(Stop::Unwanted);
         }
@@ -203,12 +205,12 @@ fn read_all(path: &Path, take: &mut dyn FnMut(Lines) -> bool) -> Result<(), Impo
     });
     match result {
         Err(Stop::Source(error)) => Err(error.into()),
-        // The writing has ended, and says why.
+        // Writing has ended, and reports the reason itself.
         Ok(()) | Err(Stop::Unwanted) => Ok(()),
     }
 }
 
-/// Why reading ended before its time.
+/// Reason why reading ended early.
 enum Stop {
     Source(SourceError),
     Unwanted,
@@ -255,7 +257,7 @@ fn write(txn: &mut Txn<'_>, documents: &[Document], existing: Existing) -> Resul
     Ok(loaded)
 }
 
-/// Cuts a stream into lines, of which none is held beyond the longest one taken.
+/// Splits a stream into lines; holds no more of a line than the maximum length.
 pub struct Reader<R> {
     source: R,
     line: Vec<u8>,
@@ -263,16 +265,16 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Of a plain stream.
+    /// Creates a reader of a plain stream.
     pub fn new(source: R) -> Self {
         Self { source, line: Vec::new(), n_lines: 0 }
     }
 
-    /// The next line that is not empty: its number, from 1, and its bytes without the line end, `None` if it is too
-    /// long. `None` at the end; a last line needs no line end.
+    /// Returns the next line that is not empty: its number, from 1, and its bytes without the line end, or `None` in
+    /// place of the bytes if it is too long. Returns `None` at the end; the last line needs no line end.
     ///
     /// # Errors
-    /// What the stream fails with.
+    /// The stream's own.
     #[expect(clippy::type_complexity, reason = "a line with its number, or that it is too long")]
     pub fn next_line(&mut self) -> std::io::Result<Option<(u64, Option<&[u8]>)>> {
         loop {
@@ -287,14 +289,14 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let mut line = self.line.as_slice();
-        // Programs on Windows begin files so.
+        // Programs on Windows put it at the start of files.
         if self.n_lines == 1 {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         Ok(Some((self.n_lines, Some(line.strip_suffix(b"\r").unwrap_or(line)))))
     }
 
-    /// Reads to the line's end; whether the line is held as a whole. `None` at the end of the stream.
+    /// Reads up to the end of the line and returns whether the whole line is held; `None` at the end of the stream.
     fn fill(&mut self) -> std::io::Result<Option<bool>> {
         let (mut is_whole, mut is_begun) = (true, false);
         loop {

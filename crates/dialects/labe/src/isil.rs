@@ -1,18 +1,18 @@
-//! The parameter `i`: the institution whose holdings are asked for, by its ISIL (ISO 15511).
+//! The parameter `i`: the institution whose holdings are requested, by its ISIL (ISO 15511).
 
 use crate::error::LabeError;
 
-/// Most letters of the country's part.
+/// Maximum number of letters in the country part.
 const COUNTRY_LEN_MAX: usize = 4;
-/// Most characters of the institution's part.
+/// Maximum number of characters in the institution's part.
 const UNIT_LEN_MAX: usize = 11;
 
-/// The institution that a query names; `None` if it names none.
+/// Returns the institution that a query names; `None` if it names none.
 ///
-/// The first `i` counts. A pair with a raw `;` or a broken escape is passed over, as Go's server does.
+/// The first `i` counts. A pair with an unescaped `;` or an invalid escape is ignored, as Go's server does.
 ///
 /// # Errors
-/// [`LabeError::Isil`] for a value that is no ISIL.
+/// [`LabeError::Isil`] for a value that is not an ISIL.
 pub(crate) fn of_query(query: Option<&str>) -> Result<Option<String>, LabeError> {
     let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.contains(';'));
     let mut values = pairs.filter_map(|pair| {
@@ -27,7 +27,7 @@ pub(crate) fn of_query(query: Option<&str>) -> Result<Option<String>, LabeError>
     }
 }
 
-/// `DE-14`, `DE-Gla1`, `US-NNC`.
+/// Checks the format: `DE-14`, `DE-Gla1`, `US-NNC`.
 fn is_isil(text: &str) -> bool {
     let Some((country, unit)) = text.split_once('-') else { return false };
     let is_unit_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b':' | b'-');

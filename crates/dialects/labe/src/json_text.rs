@@ -1,7 +1,7 @@
 //! JSON as `labed` sends stored documents: no white space outside strings, and `<`, `>`, `&`, U+2028 and U+2029
-//! as escapes; all else, digits of numbers, doubled keys and other escapes too, as it was.
+//! as escapes; everything else is unchanged, including digits of numbers, duplicate keys and other escapes.
 //!
-//! Done once when a document is loaded; a read copies bytes.
+//! This is done once when a document is loaded; reading only copies bytes.
 
 use serde_json::value::RawValue;
 
@@ -16,7 +16,7 @@ pub fn compact(text: &[u8]) -> Result<String, serde_json::Error> {
     Ok(compacted)
 }
 
-/// The same for text that is known to be JSON, appended to `out`.
+/// Appends a text that is known to be JSON to `out`, compacted and escaped.
 pub fn compact_into(json: &str, out: &mut String) {
     let (mut is_string, mut is_escaped) = (false, false);
     for letter in json.chars() {

@@ -2,10 +2,11 @@
 
 use pinakes_store::{Identifier, Kind};
 
-/// A catalogue document by its local id. Its body is an envelope, see `envelope.rs`: the text to be sent, and
-/// beside it what is looked up without reading the text.
+/// A catalogue document, by its local id. Its body is an envelope, see `envelope.rs`: the text that is sent,
+/// and the members that are queried without reading the text.
 ///
-/// Institutions are the class: the few different lists are kept once, so that a filter asks a list, not a body.
+/// Institutions are the class: the few distinct lists are stored once, so that a filter looks at a list, not at
+/// a body.
 pub static DOCUMENT: Kind = Kind {
     class_fields: &["institution"],
     identifiers: &[
@@ -21,12 +22,12 @@ pub static DOCUMENT: Kind = Kind {
 
 /// Scheme of the venues that documents name.
 pub(crate) const ISSN_SCHEME: &str = "issn";
-/// Scheme of the persons who wrote a work: `orcid:0000-…`, `omid:ra/06…`.
+/// Scheme of the authors of a work: `orcid:0000-…`, `omid:ra/06…`.
 pub(crate) const AUTHOR_SCHEME: &str = "labe-author";
-/// Scheme of the persons who edited a work, likewise.
+/// Scheme of the editors of a work, in the same form.
 pub(crate) const EDITOR_SCHEME: &str = "labe-editor";
 
-/// Scheme of what else works are called: `isbn:978…`, `openalex:w…`, `pmcid:pmc…`.
+/// Scheme of other identifiers of works: `isbn:978…`, `openalex:w…`, `pmcid:pmc…`.
 pub(crate) const WORK_SCHEME: &str = "labe-work";
 
 /// Every kind of the dialect.

@@ -21,13 +21,14 @@ use crate::isil;
 use crate::path::{self, Slashes};
 use crate::statistics::Part;
 
-/// `application/json`, without more.
+/// `application/json` without parameters.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Room for a neighbour in an answer, in bytes: what abridged documents have on average, with the many works that have none.
+/// Buffer size per neighbour in an answer, in bytes: the average size of abridged documents, including the many works
+/// without one.
 const DOCUMENT_BYTES: usize = 320;
 
-/// The routes. They take every method, as refused ones get an answer without `Allow`.
+/// Returns the routes. They accept every method, as refused methods get an answer without `Allow`.
 pub(crate) fn routes() -> Router<Labe> {
     Router::new()
         .route("/", any(root))
@@ -38,12 +39,12 @@ pub(crate) fn routes() -> Router<Labe> {
         .route("/stats", any(stats))
 }
 
-/// What no route takes: a redirect to the cleaned path, or 404.
+/// Answers for unknown paths: a redirect to the cleaned path, or 404.
 pub(crate) async fn elsewhere(uri: Uri) -> Response {
     path::cleaning_redirect(&uri, Slashes::Collapse).unwrap_or_else(page_not_found)
 }
 
-/// `GET /`: what there is.
+/// `GET /`: describes the service and its endpoints.
 async fn root(method: Method, headers: HeaderMap) -> Response {
     if method != Method::GET {
         return method_not_allowed();
@@ -102,7 +103,7 @@ async fn by_id(
     document(app, &db, graph, question).await
 }
 
-/// The DOI of an id. Ids of the tables, by far the most, cost no read of the store.
+/// Returns the DOI of an id. Most ids are in the tables, which needs no read of the store.
 async fn mapped(
     app: &Labe,
     db: &Db,
@@ -116,7 +117,7 @@ async fn mapped(
     db.read(Weight::Point, move |view| Ok(app.parts.maps(graph.as_deref()).doi_of(view, &id)?)).await
 }
 
-/// The document: at once, or as a stream if there are many neighbours.
+/// Answers with the document: at once, or as a stream if there are many neighbours.
 async fn document(app: Labe, db: &Db, graph: Arc<Graph>, question: Question) -> Result<Response, LabeError> {
     let n_neighbours = question.n_neighbours(&graph);
     let is_short = n_neighbours <= app.parts.settings.inline_neighbours;
@@ -150,7 +151,7 @@ async fn document(app: Labe, db: &Db, graph: Arc<Graph>, question: Question) -> 
     Ok(answer::with_body(StatusCode::OK, JSON, body))
 }
 
-/// Counts what was read; a client that has gone is no failure.
+/// Adds the reading times to the statistics; a client that has gone away is not an error.
 fn finish(app: &Labe, written: Result<citation::Reads, Stop>) -> Result<(), LabeError> {
     match written {
         Ok(reads) => {
@@ -162,7 +163,7 @@ fn finish(app: &Labe, written: Result<citation::Reads, Stop>) -> Result<(), Labe
     }
 }
 
-/// `GET /doi/{doi}`: the first record that has the DOI, spelt so.
+/// `GET /doi/{doi}`: redirects to the first record with the DOI in this spelling.
 async fn by_doi(
     State(app): State<Labe>,
     method: Method,
@@ -192,7 +193,7 @@ async fn by_doi(
     Ok(redirect)
 }
 
-/// The first record whose DOI is spelt as asked.
+/// Returns the first record whose DOI is spelt as requested.
 fn first_id(app: &Labe, view: &mut View<'_>, asked: &str) -> Result<Option<String>, LabeError> {
     let graph = app.graph();
     let maps = app.parts.maps(graph.as_deref());
@@ -208,7 +209,7 @@ fn first_id(app: &Labe, view: &mut View<'_>, asked: &str) -> Result<Option<Strin
     Ok(None)
 }
 
-/// `GET /cache`, `DELETE /cache`: there is none, as answers are made fast enough without.
+/// `GET /cache`, `DELETE /cache`: there is no cache, as answers are fast enough without one.
 async fn cache(method: Method) -> Response {
     match method {
         Method::GET => answer::text(StatusCode::OK, "{\"count\":0,\"path\":\"\"}\n"),
@@ -217,7 +218,7 @@ async fn cache(method: Method) -> Response {
     }
 }
 
-/// `GET /stats`: what this process did.
+/// `GET /stats`: statistics of this process.
 async fn stats(State(app): State<Labe>, method: Method) -> Response {
     if method != Method::GET {
         return method_not_allowed();
@@ -226,7 +227,7 @@ async fn stats(State(app): State<Labe>, method: Method) -> Response {
     answer::bytes(StatusCode::OK, JSON, statistics.to_string())
 }
 
-/// Known, but nobody cites it and it cites nobody.
+/// Answers for a known record without citations and references.
 fn no_edges() -> Response {
     answer::bytes(StatusCode::NOT_FOUND, JSON, "")
 }
@@ -235,7 +236,7 @@ fn method_not_allowed() -> Response {
     answer::empty(StatusCode::METHOD_NOT_ALLOWED)
 }
 
-/// Whether a host may be repeated: `^[a-zA-Z0-9._-]+(:[0-9]+)?$`.
+/// Says whether a host may be repeated in the answer: `^[a-zA-Z0-9._-]+(:[0-9]+)?$`.
 fn is_host(text: &str) -> bool {
     let (name, port) = text.split_once(':').unwrap_or((text, "0"));
     let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

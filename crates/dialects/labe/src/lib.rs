@@ -1,17 +1,17 @@
-//! The labe dialect: who cites a record, whom it cites, and which of those the library holds; and the
+//! The labe dialect: which works cite a record, which works it cites, and which of them the library holds; and the
 //! OpenCitations REST API over the same graph.
 //!
-//! Speaks as `labed` of `slub/labe` 0.1.46 does, and as the OpenCitations API (index v1 and v2, meta v1). Who cites
-//! whom is read from a memory-mapped [`pinakes_citations::Graph`], which is swapped when its file changes; the
-//! catalogue's documents are records of the store ([`KINDS`]), filled by [`import`]. What is covered, and where it
-//! differs on purpose, stands in `docs/dialects/labe.md`.
+//! Behaves like `labed` of `slub/labe` 0.1.46, and like the OpenCitations API (index v1 and v2, meta v1). Citations
+//! are read from a memory-mapped [`pinakes_citations::Graph`], which is replaced when its file changes; the
+//! catalogue's documents are records of the store ([`KINDS`]), loaded by [`import`]. `docs/dialects/labe.md`
+//! describes what is covered, and the intended differences.
 //!
 //! | file | what |
 //! |---|---|
-//! | `citation.rs` | the citation document, written as it is found |
+//! | `citation.rs` | the citation document, written while it is read |
 //! | `labed.rs` | the routes of `labed` |
-//! | `id_maps.rs`, `extra_ids.rs` | which local id has which DOI, and back |
-//! | `shelf/` | documents kept ready for answers, beside the store |
+//! | `id_maps.rs`, `extra_ids.rs` | mapping of local ids to DOIs, and back |
+//! | `shelf/` | documents prepared for answers, outside the store |
 //! | `envelope.rs`, `json_text.rs` | a catalogue document as it is stored and sent |
 //! | `opencitations/` | the OpenCitations API: rows, parameters, formats |
 

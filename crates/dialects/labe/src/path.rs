@@ -1,4 +1,4 @@
-//! Paths as `labed`'s router reads them: dot segments and doubled slashes are cleaned by a redirect, and an id is the
+//! Paths as `labed`'s router treats them: dot segments and double slashes are removed by a redirect, and an id is the
 //! decoded rest of its path.
 
 use axum::response::Response;
@@ -7,7 +7,7 @@ use http::{StatusCode, Uri};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use pinakes_http::answer;
 
-/// What is escaped in the path of a `Location`.
+/// Characters that are escaped in the path of a `Location`.
 const IN_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -23,13 +23,13 @@ const IN_PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// The decoded text behind `prefix`; `None` if there is none, or it is not UTF-8.
+/// Returns the decoded text after `prefix`; `None` if there is none, or it is not UTF-8.
 pub(crate) fn rest(uri: &Uri, prefix: &str) -> Option<String> {
     let rest = uri.path().strip_prefix(prefix)?;
     Some(percent_decode_str(rest).decode_utf8().ok()?.into_owned())
 }
 
-/// A redirect to the cleaned path, if `path` has dot segments; with `//` too if it is asked for.
+/// Returns a redirect to the cleaned path if `path` has dot segments, or, if requested, `//`.
 pub(crate) fn cleaning_redirect(uri: &Uri, slashes: Slashes) -> Option<Response> {
     let path = uri.path();
     let has_dots = path.split('/').any(|it| it == "." || it == "..");
@@ -43,16 +43,16 @@ pub(crate) fn cleaning_redirect(uri: &Uri, slashes: Slashes) -> Option<Response>
     Some(answer::with_header(answer::empty(StatusCode::MOVED_PERMANENTLY), LOCATION, &location))
 }
 
-/// Whether doubled slashes are cleaned.
+/// Whether double slashes are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slashes {
     /// They are part of an identifier.
     Stay,
-    /// They become one.
+    /// They are reduced to one.
     Collapse,
 }
 
-/// `text` as part of a path in a `Location`.
+/// Escapes `text` as part of a path in a `Location`.
 pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, IN_PATH).to_string()
 }

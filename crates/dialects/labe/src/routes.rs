@@ -1,4 +1,4 @@
-//! How the dialect is mounted.
+//! The mount of the dialect.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,10 +17,10 @@ use crate::error::{MountError, render};
 use crate::settings::Settings;
 use crate::{labed, opencitations};
 
-/// The dialect as the shell serves it, on every path that no other dialect has.
+/// Returns the dialect as the shell serves it, on every path that no other dialect has.
 ///
 /// # Errors
-/// A file that the settings name cannot be opened, or a kind is not known: see [`MountError`].
+/// A file that the settings name cannot be opened, or a kind is unknown: see [`MountError`].
 pub fn mount(context: Context, settings: Settings) -> Result<(Mount, Reload), MountError> {
     let app = Labe { context, parts: Arc::new(Parts::open(settings)?) };
     let reload = Reload(app.parts.clone());
@@ -36,12 +36,12 @@ pub fn mount(context: Context, settings: Settings) -> Result<(Mount, Reload), Mo
     Ok((mount, reload))
 }
 
-/// Makes a mounted dialect look at its files at once, rather than when it next does by itself.
+/// Makes a mounted dialect check its files at once, instead of at the next scheduled check.
 #[derive(Clone)]
 pub struct Reload(Arc<Parts>);
 
 impl Reload {
-    /// Opens a new graph under the name of the old one, if there is one. What cannot be opened is told in the log, and the
+    /// Opens a new graph under the name of the old one, if there is one. If it cannot be opened, this is logged and the
     /// old one stays.
     pub fn now(&self) {
         tracing::info!("looking for a new citation graph");
@@ -49,7 +49,7 @@ impl Reload {
     }
 }
 
-/// Counts every answer but those of `/stats`.
+/// Counts every answer except those of `/stats`.
 async fn count(State(app): State<Labe>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let is_counted = request.uri().path() != "/stats";
@@ -60,13 +60,13 @@ async fn count(State(app): State<Labe>, request: Request, next: Next) -> Respons
     if is_counted { app.parts.statistics.note_answer(answer, started.elapsed()) } else { answer }
 }
 
-/// Whether what is answered at a path follows from the graph and the catalogue.
+/// Says whether the answer at a path depends only on the graph and the catalogue.
 fn is_of_data(path: &str) -> bool {
     ["/id/", "/doi/", "/index/", "/meta/"].iter().any(|it| path.starts_with(it))
 }
 
-/// Says how long an answer may be kept: `max_age_s` if it is one, not at all if it is a refusal or 0. Which tenant is asked may
-/// stand in a header.
+/// Sets how long an answer may be cached: `max_age_s` for a success, not at all for an error or if it is 0. The answer
+/// varies with the header that may name the tenant.
 fn set_max_age(answer: &mut Response, max_age_s: u32) {
     let status = answer.status();
     let is_answer = status.is_success() || status == StatusCode::TEMPORARY_REDIRECT;

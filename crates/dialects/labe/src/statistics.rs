@@ -1,4 +1,4 @@
-//! What `/stats` tells: requests, sizes and times since the start, and of the second that runs.
+//! The statistics at `/stats`: requests, sizes and times since the start, and of the current second.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ pub(crate) struct Statistics(Arc<Mutex<Counts>>);
 
 struct Counts {
     started: Instant,
-    /// Status codes of one second.
+    /// Status codes of the current second.
     second: BTreeMap<u16, u64>,
     second_at_s: u64,
     total: BTreeMap<u16, u64>,
@@ -33,7 +33,7 @@ struct PartCount {
     took: Duration,
 }
 
-/// Parts of the work whose times are told.
+/// Parts of the work that are timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Looking up ids and neighbours.
@@ -45,7 +45,7 @@ pub(crate) enum Part {
 impl Part {
     const ALL: [Self; 2] = [Self::LookUp, Self::Documents];
 
-    /// As clients know it.
+    /// Returns the name that clients know.
     fn name(self) -> &'static str {
         match self {
             Self::LookUp => "sql_query",
@@ -67,7 +67,7 @@ impl Statistics {
         })))
     }
 
-    /// Counts a part of the work.
+    /// Records the time of a part of the work.
     pub(crate) fn note_part(&self, part: Part, took: Duration) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = &mut counts.parts[part as usize];
@@ -75,7 +75,7 @@ impl Statistics {
         count.took += took;
     }
 
-    /// Counts an answer; its bytes as they are sent, if their number is not known before.
+    /// Counts an answer, and its bytes as they are sent if their number is not known before.
     pub(crate) fn note_answer(&self, answer: Response, took: Duration) -> Response {
         let n_bytes = http_body::Body::size_hint(answer.body()).exact();
         {
@@ -97,7 +97,7 @@ impl Statistics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).n_bytes += n_bytes as u64;
     }
 
-    /// The document.
+    /// Returns the document.
     pub(crate) fn json(&self, now_ms: i64) -> Value {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let uptime = counts.started.elapsed();
@@ -128,7 +128,7 @@ impl Statistics {
 }
 
 impl Counts {
-    /// The counts of the second that runs, empty when it has just begun.
+    /// Returns the counts of the current second; empty if it has just begun.
     fn this_second(&mut self) -> &mut BTreeMap<u16, u64> {
         let now_s = self.started.elapsed().as_secs();
         if self.second_at_s != now_s {
@@ -138,14 +138,14 @@ impl Counts {
         &mut self.second
     }
 
-    /// The parts that happened.
+    /// Returns the parts that occurred.
     fn each_part(&self, value: impl Fn(&PartCount) -> Value) -> Map<String, Value> {
         let parts = Part::ALL.iter().zip(&self.parts).filter(|(_, count)| 0 < count.n);
         parts.map(|(part, count)| (part.name().to_owned(), value(count))).collect()
     }
 }
 
-/// A body whose bytes are counted as they go.
+/// A body whose bytes are counted as they are sent.
 struct Counted {
     body: Body,
     statistics: Statistics,
@@ -184,7 +184,7 @@ fn mean(sum: Duration, n: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
 }
 
-/// A duration as Go writes it: `1h2m3.5s`, `1.5ms`, `0s`.
+/// Formats a duration like Go: `1h2m3.5s`, `1.5ms`, `0s`.
 fn go_duration(duration: Duration) -> String {
     let ns = duration.as_nanos();
     let decimal = |value: f64, unit: &str| format!("{value}{unit}");
@@ -205,7 +205,7 @@ fn go_duration(duration: Duration) -> String {
     }
 }
 
-/// A point in time as Go writes it.
+/// Formats a point in time like Go.
 fn time_text(now_ms: i64) -> String {
     let form = time::macros::format_description!(
         "[year]-[month]-[day] [hour]:[minute]:[second].[subsecond digits:3] +0000 UTC"

@@ -1,7 +1,7 @@
-//! What a dataset with 100 quantities costs before it is stored: the rules of its body and its SI values.
+//! Measures what a dataset with 100 quantities costs before it is stored: the checks of its body and its SI values.
 //!
-//! `cargo run --release -p pinakes-scicat --example dataset_create_cost` prints microseconds of CPU per document (Linux). The copy of
-//! the parsed document that each round works on is measured apart and taken off.
+//! `cargo run --release -p pinakes-scicat --example dataset_create_cost` prints microseconds of CPU per document
+//! (Linux). The cost of copying the parsed document, which each round does, is measured separately and subtracted.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -36,7 +36,7 @@ fn document() -> Map<String, Value> {
     }
 }
 
-/// Checks and completes `body`, as a create does.
+/// Checks and completes `body`, as creating a dataset does.
 fn prepare(body: &mut Map<String, Value>) {
     assert!(dataset::RAW.check(body, Form::Create).is_empty(), "the example is a good dataset");
     dataset::complete(&dataset::RAW, body);
@@ -45,7 +45,7 @@ fn prepare(body: &mut Map<String, Value>) {
     }
 }
 
-/// CPU time per round: other programs on the machine do not count.
+/// Returns the CPU time per round, which other programs on the machine do not affect.
 fn time_per_round(mut round: impl FnMut()) -> std::io::Result<Duration> {
     let start = cpu_time()?;
     for _ in 0..N_ROUNDS {
@@ -54,7 +54,7 @@ fn time_per_round(mut round: impl FnMut()) -> std::io::Result<Duration> {
     Ok((cpu_time()? - start) / N_ROUNDS)
 }
 
-/// CPU time of this process so far, as Linux counts it.
+/// Returns the CPU time of this process so far, as Linux counts it.
 fn cpu_time() -> std::io::Result<Duration> {
     let text = std::fs::read_to_string("/proc/self/schedstat")?;
     let nanos = text.split(' ').next().and_then(|it| it.parse().ok());

@@ -1,4 +1,4 @@
-//! What every handler starts from: the server's parts, the tenant and the caller with their rights.
+//! What every handler needs: the server's shared parts, the tenant, and the caller with their rights.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ pub struct Scicat {
     pub context: Context,
     /// The site's settings.
     pub settings: Arc<Settings>,
-    /// Policies of owner groups, as they were last seen.
+    /// Cached policies of owner groups.
     pub(crate) policies: SeenPolicies,
-    /// Schemas of metadata that lie on other servers.
+    /// Metadata schemas that are kept on other servers.
     pub(crate) schemas: Schemas,
-    /// The sign-in at the logbook service.
+    /// The session at the logbook service.
     pub(crate) logbook_session: crate::logbooks::session::Session,
-    /// What jobs' actions have still to do.
+    /// Actions of jobs that have not been carried out yet.
     pub(crate) outbox: Outbox,
 }
 
 impl Scicat {
-    /// For the parts of a server.
+    /// Creates the dialect from the server's shared parts and the site's settings.
     pub fn new(context: Context, settings: impl Into<Arc<Settings>>) -> Self {
         let settings = settings.into();
         Self {
@@ -55,56 +55,56 @@ impl Scicat {
         }
     }
 
-    /// Now, as dates go out.
+    /// Returns the current time in the format of dates in answers.
     pub fn now(&self) -> String {
         crate::dates::format_ms(self.context.clock().now_ms())
     }
 
-    /// A new pid of the site's prefix.
+    /// Returns a new pid with the site's prefix.
     pub fn new_pid(&self) -> String {
         let prefix = self.settings.pid_prefix.strip_suffix('/').unwrap_or(&self.settings.pid_prefix);
         format!("{prefix}/{}", self.new_uuid())
     }
 
-    /// A new 24-digit id.
+    /// Returns a new id of 24 hexadecimal digits.
     pub fn new_object_id(&self) -> String {
         let entropy = self.context.entropy();
         crate::ids::object_id(self.context.clock().now_ms(), &mut |bytes| entropy.fill(bytes))
     }
 
-    /// A new UUID, greater than those made before.
+    /// Returns a new UUID that is greater than all made before.
     pub fn new_uuid(&self) -> String {
         self.context.entropy().uuid_at(self.context.clock().now_ms()).to_string()
     }
 
-    /// The body of a request as a JSON object, within the ordinary bound.
+    /// Reads the body of a request as a JSON object, within the ordinary size limit.
     ///
-    /// Errors: 413 for a larger one; 400 in shape E1 for what is not a JSON object.
+    /// Errors: 413 if it is larger; 400 in shape E1 if it is not a JSON object.
     pub async fn object(&self, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ScicatError> {
         let bytes = self.received(headers, body).await?;
         stages::timed(Stage::Parse, || self.parse_object(&bytes))
     }
 
-    /// The body of a request, within the ordinary bound.
+    /// Reads the body of a request, within the ordinary size limit.
     ///
-    /// Errors: 413 for a larger one.
+    /// Errors: 413 if it is larger.
     pub(crate) async fn received(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, ScicatError> {
         let limits = self.context.limits();
         Ok(body::receive(headers, body, limits.body_bytes, limits).await?)
     }
 
-    /// A body that was received, as a dataset.
+    /// Parses a received body as a dataset.
     ///
-    /// Errors: 400 in shape E1 for what is not a JSON object.
+    /// Errors: 400 in shape E1 if it is not a JSON object.
     pub(crate) fn parse_dataset<'b>(&self, bytes: &'b Bytes) -> Result<Incoming<'b>, ScicatError> {
         match body::parse_json(bytes, self.context.limits()) {
             Ok(dataset) => Ok(dataset),
-            // What is wrong is said of the whole.
+            // Parsed again as a whole, so that the error describes the whole body.
             Err(_) => Ok(Incoming { rest: self.parse_object(bytes)?, metadata: None }),
         }
     }
 
-    /// The same of a body that may be left out, which is `{}` then.
+    /// Reads a body as [`object`](Self::object) does; a missing body counts as `{}`.
     pub async fn optional_object(
         &self,
         headers: &HeaderMap,
@@ -114,7 +114,7 @@ impl Scicat {
         if bytes.is_empty() { Ok(Map::new()) } else { self.parse_object(&bytes) }
     }
 
-    /// Parses a body that was received.
+    /// Parses a received body as a JSON object.
     pub fn parse_object(&self, bytes: &Bytes) -> Result<Map<String, Value>, ScicatError> {
         if bytes.is_empty() {
             return Err(ScicatError::bad_request("the request has no body; expected a JSON object"));
@@ -130,7 +130,7 @@ impl Scicat {
     }
 }
 
-/// Who asks for what: taken by every handler, so that none forgets to ask.
+/// The tenant's data and the caller's rights. Every handler takes it, so that none forgets to check them.
 pub struct Asker {
     /// The tenant's data.
     pub db: Db,
@@ -140,32 +140,32 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Whether changes of a kind's records leave entries of history.
+    /// Says whether changes of a kind's records are entered in the history.
     pub(crate) fn tracking(&self, kind: &Kind) -> Tracking {
         Tracking::of(&self.settings.trackables, &self.settings.trackable_strategy, Subsystem::of(kind))
     }
 
-    /// The site's settings.
+    /// Returns the site's settings.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Who asks.
+    /// Returns the caller.
     pub fn caller(&self) -> &Caller {
         self.rights.caller()
     }
 
-    /// The name that goes into `createdBy` and `updatedBy`.
+    /// Returns the name for `createdBy` and `updatedBy`.
     pub fn username(&self) -> String {
         self.caller().username().unwrap_or("anonymous").to_owned()
     }
 
-    /// Refuses who has not logged in with 401, as `/users`, `/samples` and others do.
+    /// Refuses an anonymous caller with 401, as `/users`, `/samples` and others do.
     pub fn require_user(&self) -> Result<(), ScicatError> {
         if self.caller().is_anonymous() { Err(ScicatError::unauthenticated()) } else { Ok(()) }
     }
 
-    /// Refuses who has not logged in with 403, as jobs, policies, logbooks and published data of v3 do.
+    /// Refuses an anonymous caller with 403, as jobs, policies, logbooks and published data of v3 do.
     pub fn forbid_anonymous(&self) -> Result<(), ScicatError> {
         if self.caller().is_anonymous() { Err(ScicatError::forbidden_resource()) } else { Ok(()) }
     }
@@ -180,7 +180,7 @@ impl FromRequestParts<Scicat> for Asker {
             Asking::Expired => return Err(ScicatError::session_expired()),
             asking => asking.or_anonymous(),
         };
-        // An anonymous caller writes nothing, so a copy that lags behind cannot lack a write of theirs.
+        // An anonymous caller has written nothing, so a lagging replica cannot miss a write of theirs.
         let is_reading = parts.method == Method::GET || parts.method == Method::HEAD;
         let db = if caller.is_anonymous() && is_reading { db.lagging() } else { db };
         let rights = stages::timed(Stage::Auth, || Rights::of(caller, &app.settings));
@@ -188,7 +188,7 @@ impl FromRequestParts<Scicat> for Asker {
     }
 }
 
-/// The parameters of a path. What cannot be decoded is refused in SciCat's shape.
+/// The parameters of a path. A path that cannot be decoded is refused with an error in SciCat's shape.
 #[derive(Debug, Clone)]
 pub struct Path<T>(pub T);
 
@@ -208,17 +208,17 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 pub struct QueryText(Parameters);
 
 impl QueryText {
-    /// From the text behind `?`.
+    /// Parses the text after `?`.
     pub fn parse(query: &str) -> Self {
         Self(Parameters::parse(query))
     }
 
-    /// The first value of a name.
+    /// Returns the first value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name)
     }
 
-    /// All values of a name, also written `name[]` or `name[0]`.
+    /// Returns all values of a name, also if it is written `name[]` or `name[0]`.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.pairs().filter(move |it| it.0.split('[').next() == Some(name)).map(|it| it.1)
     }
@@ -232,7 +232,7 @@ impl<S: Sync> FromRequestParts<S> for QueryText {
     }
 }
 
-/// JSON text of a query parameter. Errors: 400 in shape E1 that names the parameter.
+/// Parses the JSON text of a query parameter. Errors: 400 in shape E1 that names the parameter.
 pub fn json_parameter(name: &str, text: &str) -> Result<Value, ScicatError> {
     serde_json::from_str(text).map_err(|error| {
         let reason = json_error::parse_error(text).unwrap_or_else(|| error.to_string());
@@ -240,14 +240,14 @@ pub fn json_parameter(name: &str, text: &str) -> Result<Value, ScicatError> {
     })
 }
 
-/// Why a body is no JSON, as the original says it; what only the parser here refuses (a number out of range, a lone
-/// surrogate) in its own words.
+/// Explains why a body is not JSON, in the original's words. Faults that only this parser refuses (a number out of
+/// range, a lone surrogate) are described in the parser's own words.
 pub fn json_fault(body: &[u8], fault: &dyn std::fmt::Display) -> String {
     let text = String::from_utf8_lossy(body);
     json_error::body_error(&text).unwrap_or_else(|| fault.to_string())
 }
 
-/// A parameter that must be a JSON object; absent is `{}`.
+/// Returns a parameter that must be a JSON object; a missing parameter counts as `{}`.
 pub(crate) fn object_parameter(query: &QueryText, name: &str) -> Result<Map<String, Value>, ScicatError> {
     match query.get(name).filter(|it| !it.is_empty()) {
         None => Ok(Map::new()),

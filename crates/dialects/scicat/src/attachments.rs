@@ -1,7 +1,7 @@
 //! Attachments: pictures and notes that belong to datasets, samples and proposals (section 7 of the contract).
 //!
 //! An attachment is stored once, in the form of v4, with its relationships. v3 shows it below each thing that it
-//! belongs to, with that thing's id in place of the relationships (`below.rs`).
+//! belongs to, with that thing's id instead of the relationships (`below.rs`).
 
 mod below;
 pub(crate) mod stored;
@@ -32,7 +32,7 @@ use crate::{faults, strict};
 
 static LISTING: Listing = Listing::stored(&ATTACHMENT);
 
-/// Attachments, for the rest of the dialect.
+/// The routes and kinds of attachments.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&ATTACHMENT],
     imported: &[Imported {
@@ -94,7 +94,7 @@ async fn by_id(app: State<Scicat>, asker: Asker, Path(aid): Path<String>, header
     LISTING.one(record, &headers)
 }
 
-/// The same without logging in: nothing at all for what is absent or private.
+/// Answers as `by_id` does, without login: an empty answer for an attachment that is missing or private.
 async fn by_id_public(_: State<Scicat>, asker: Asker, Path(aid): Path<String>, headers: HeaderMap) -> Answer {
     match listing::with_class(&asker, &ATTACHMENT, &aid).await? {
         Some((record, class)) if class.get("isPublished") == Some(&Value::Bool(true)) => {

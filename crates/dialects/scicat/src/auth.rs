@@ -1,5 +1,5 @@
-//! Logging in and out (section 2 of the contract): by a password kept here, at a directory, or at an OpenID Connect provider.
-//! Groups are read anew for each request, so a token says only who somebody is.
+//! Login and logout (section 2 of the contract): with a password kept here, at a directory, or at an OpenID Connect
+//! provider. Groups are read again for each request, so a token only identifies the user.
 
 use axum::Router;
 use axum::body::Body;
@@ -17,10 +17,10 @@ use crate::error::{Answer, ScicatError};
 use crate::resource::Resource;
 use crate::users::account::shown;
 
-/// The cookie in which a browser keeps the login that it began at the provider.
+/// The cookie in which a browser keeps a login that was started at the provider.
 const LOGIN_COOKIE: &str = "pinakes_oidc";
 
-/// Logins, for the rest of the dialect.
+/// The routes of logins.
 pub(crate) static RESOURCE: Resource = Resource::of_routes(routes);
 
 pub(crate) fn routes() -> Router<Scicat> {
@@ -44,7 +44,7 @@ fn refused() -> ScicatError {
     ScicatError::bare(StatusCode::UNAUTHORIZED)
 }
 
-/// `{username, password}` for a token, which is sent as `access_token` and, for old clients, as `id`.
+/// Exchanges `{username, password}` for a token, which is sent as `access_token` and, for old clients, as `id`.
 async fn login(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
     let (username, password) = credentials(&app, &headers, body).await?;
     let login = app.context.accounts().log_in(asker.db.tenant(), &username, password).await?;
@@ -59,7 +59,7 @@ async fn msad_login(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: 
     directory_login(&app, &asker, "msad", &headers, body).await
 }
 
-/// The same at the directory; where none is configured, the accounts kept here are asked.
+/// Checks a login at the directory; if none is configured, against the accounts kept here.
 async fn directory_login(
     app: &Scicat,
     asker: &Asker,
@@ -110,7 +110,7 @@ async fn welcome(app: &Scicat, asker: &Asker, login: Login) -> Answer {
     ))
 }
 
-/// A token for a user who has logged in, and its life in seconds.
+/// Creates a token for a user who has logged in; returns it with its lifetime in seconds.
 async fn token(app: &Scicat, asker: &Asker, user: &User) -> Result<(String, i64), ScicatError> {
     let life_s = app.settings.jwt_expires_in;
     let token = app.context.accounts().sign_for(asker.db.tenant().name(), shown(user), life_s);
@@ -118,7 +118,7 @@ async fn token(app: &Scicat, asker: &Asker, user: &User) -> Result<(String, i64)
     Ok((token, life_s))
 }
 
-/// `GET /auth/oidc?client=&returnURL=`: to the provider.
+/// `GET /auth/oidc?client=&returnURL=`: redirects to the provider.
 async fn depart(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
     let accounts = app.context.accounts();
     require_provider(&app)?;
@@ -130,8 +130,8 @@ async fn depart(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
     Ok(answer)
 }
 
-/// `GET /auth/oidc/callback?code=&state=`: from the provider, and on to the frontend with `access-token`, `user-id` and
-/// `returnUrl`.
+/// `GET /auth/oidc/callback?code=&state=`: receives the browser from the provider and redirects it to the frontend with
+/// `access-token`, `user-id` and `returnUrl`.
 async fn arrive(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     require_provider(&app)?;
     let cookie = entrance::cookie(&headers, LOGIN_COOKIE).unwrap_or_default();
@@ -158,7 +158,7 @@ async fn arrive(app: State<Scicat>, asker: Asker, query: QueryText, headers: Hea
     Ok(answer)
 }
 
-/// Errors: 404 where no provider is configured.
+/// Checks that a provider is configured. Errors: 404 if none is.
 fn require_provider(app: &Scicat) -> Result<(), ScicatError> {
     if app.context.accounts().sources().oidc.is_configured() {
         return Ok(());
@@ -176,7 +176,7 @@ fn redirect(url: &str) -> Result<Response, ScicatError> {
     Ok(answer)
 }
 
-/// Has the browser keep the login, or with a life of 0 forget it.
+/// Sets the cookie that keeps the login; a lifetime of 0 deletes it.
 fn keep(app: &Scicat, answer: &mut Response, cookie: &str, life_s: i64) -> Result<(), ScicatError> {
     let is_safe = app.context.accounts().sources().oidc.callback_url.starts_with("https:");
     let secure = if is_safe { "; Secure" } else { "" };
@@ -186,7 +186,7 @@ fn keep(app: &Scicat, answer: &mut Response, cookie: &str, life_s: i64) -> Resul
     Ok(())
 }
 
-/// The user, or nothing at all.
+/// Returns the user, or an empty answer.
 async fn who_am_i(asker: Asker) -> Answer {
     Ok(match &asker.caller().user {
         Some(user) => {
@@ -198,7 +198,7 @@ async fn who_am_i(asker: Asker) -> Answer {
     })
 }
 
-/// Tokens stay valid: nothing is kept of them.
+/// Logs out. Tokens stay valid, as the server keeps no list of them.
 async fn log_out(asker: Asker) -> Answer {
     if asker.caller().is_anonymous() {
         return Err(ScicatError::text(StatusCode::UNAUTHORIZED, "Not logged in"));
@@ -206,7 +206,7 @@ async fn log_out(asker: Asker) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"logout": "successful"})))
 }
 
-/// What clients poll to see whether the server is up.
+/// Answers clients that poll to see whether the server is up.
 async fn polled_login() -> Answer {
     Ok(answer::empty(StatusCode::CREATED))
 }

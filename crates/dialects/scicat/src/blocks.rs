@@ -1,5 +1,5 @@
 //! What origdatablocks (file lists) and datablocks (archived packages) share: a block belongs to a dataset,
-//! holds a list of files as members, and adds to the dataset's sums by the difference (sections 5 and 7).
+//! keeps its list of files as members, and updates the dataset's sums by the difference (sections 5 and 7).
 
 mod answers;
 mod files;
@@ -18,7 +18,7 @@ use crate::import::imported::{Imported, Marks};
 use crate::kinds::{DATABLOCK, FILES, ORIG_DATABLOCK};
 use crate::resource::Resource;
 
-/// Lists of files and archived packages, for the rest of the dialect.
+/// The routes and kinds of file lists and archived packages.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&ORIG_DATABLOCK, &DATABLOCK],
     imported: &[

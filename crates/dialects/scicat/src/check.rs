@@ -1,4 +1,4 @@
-//! Whether the dialect's records agree with each other: what `pinakes check` asks beyond the store's own rules.
+//! Consistency checks between the dialect's records, which `pinakes check` runs after the store's own checks.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,19 +10,19 @@ use crate::kinds::DATASET;
 use crate::kinds::PROPOSAL;
 use crate::kinds::{DATABLOCK, ORIG_DATABLOCK};
 
-/// Findings listed at most; more are counted.
+/// Maximum number of findings that are listed; further ones are only counted.
 const LISTED: usize = 20;
 
-/// What the blocks of a dataset hold.
+/// Sums over the blocks of a dataset.
 #[derive(Default)]
 struct Sums {
     n_files: u64,
     n_blocks: u64,
 }
 
-/// What does not agree, from one consistent state: blocks of no dataset, datasets that claim fewer files than
-/// their blocks hold (a client may claim more, for files that are in no block), proposals with a wrong number
-/// of datasets. Empty when all is well.
+/// Finds inconsistencies in one snapshot: blocks without a dataset, datasets that claim fewer files than their
+/// blocks hold (a client may claim more, for files that are in no block), and proposals with a wrong number of
+/// datasets. Returns an empty list when everything is consistent.
 pub fn findings(tenant: &Tenant) -> Result<Vec<String>, StoreError> {
     let mut found = tenant.read_blocking(|view| {
         let mut found = Vec::new();

@@ -11,22 +11,23 @@ use crate::error::ScicatError;
 /// Which operators a filter may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// v3: LoopBack's words (`inq`, `like`, …) and MongoDB's with `$`.
+    /// v3: LoopBack's words (`inq`, `like`, …) and MongoDB's operators with `$`.
     LoopBack,
-    /// v4: only MongoDB's with `$`.
+    /// v4: only MongoDB's operators with `$`.
     Mongo,
 }
 
-/// Deepest nesting of a condition.
+/// Maximum nesting of a condition.
 const MAX_DEPTH: usize = 32;
-/// Most values in one list of a condition.
+/// Maximum number of values in one list of a condition.
 const MAX_VALUES: usize = 100_000;
-/// Most comparisons in the conditions of one request.
+/// Maximum number of comparisons in the conditions of one request.
 const MAX_CONDITIONS: usize = 500;
-/// Most regular expressions in the conditions of one request: each may take a megabyte and is tried on every record.
+/// Maximum number of regular expressions in the conditions of one request: each may take a megabyte and is tried on
+/// every record.
 const MAX_PATTERNS: usize = 32;
 
-/// What the conditions of one request may still hold.
+/// How many more comparisons and regular expressions the conditions of one request may contain.
 #[derive(Debug)]
 pub struct Budget {
     conditions_left: Cell<usize>,
@@ -34,14 +35,14 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// That of a request of which nothing was read.
+    /// Returns the full budget of a request.
     fn default() -> Self {
         Self { conditions_left: Cell::new(MAX_CONDITIONS), patterns_left: Cell::new(MAX_PATTERNS) }
     }
 }
 
 impl Budget {
-    /// Takes one comparison. Errors: 400 when there were too many.
+    /// Takes one comparison from the budget. Errors: 400 when there were too many.
     pub(crate) fn take_condition(&self) -> Result<(), ScicatError> {
         take(&self.conditions_left, || format!("the filter holds more than {MAX_CONDITIONS} conditions"))
     }
@@ -56,14 +57,14 @@ fn take(left: &Cell<usize>, message: impl Fn() -> String) -> Result<(), ScicatEr
     Ok(())
 }
 
-/// A condition over the fields of `kind`. An empty object is all records.
+/// Parses a condition over the fields of `kind`. An empty object matches all records.
 ///
-/// Errors: 400 in shape E1 that names the operator or value, or the bound that is passed.
+/// Errors: 400 in shape E1 that names the operator or value, or the limit that is exceeded.
 pub fn parse(condition: &Map<String, Json>, kind: &Kind, language: Language) -> Result<Expr, ScicatError> {
     parse_within(condition, kind, language, &Budget::default())
 }
 
-/// As [`parse`], for a request with several conditions, which share what is left.
+/// Parses like [`parse`], for a request with several conditions that share one budget.
 pub(crate) fn parse_within(
     condition: &Map<String, Json>,
     kind: &Kind,
@@ -284,8 +285,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The values that a JSON value may stand for at a path: text that begins like a date is a point in time
-    /// for dates, and, where no type is declared, either.
+    /// Returns the values that a JSON value may stand for at a path: text that begins like a date is a point in time
+    /// on a date field, and either of the two where no type is declared.
     fn values(&self, path: &Path, value: &Json) -> Vec<Value> {
         let Json::String(text) = value else { return vec![plain(value)] };
         let ty =
@@ -305,7 +306,7 @@ static NO_KIND: Kind = Kind::named("none");
 /// LoopBack's operators.
 const WORDS: [&str; 8] = ["inq", "nin", "gt", "gte", "lt", "lte", "like", "ilike"];
 
-/// A JSON value as a value of a condition.
+/// Converts a JSON value to a value of a condition.
 pub fn plain(value: &Json) -> Value {
     match value {
         Json::Null => Value::Null,
@@ -320,9 +321,9 @@ pub fn plain(value: &Json) -> Value {
     }
 }
 
-/// A regular expression on a path, from its text and flags.
+/// Builds a regular expression condition on a path from its text and flags.
 ///
-/// Errors: 400 for an invalid expression, and when the request already held too many.
+/// Errors: 400 for an invalid expression, and when the request already contains too many.
 pub fn pattern(path: &Path, text: &Json, flags: Option<&Json>, budget: &Budget) -> Result<Expr, ScicatError> {
     budget.take_pattern()?;
     let (Json::String(text), flags) = (text, flags.and_then(Json::as_str).unwrap_or_default()) else {
@@ -347,7 +348,7 @@ fn not(expr: Expr) -> Expr {
     Expr::Not(Box::new(expr))
 }
 
-/// JavaScript's truth.
+/// Evaluates a value as JavaScript does in a boolean context.
 fn is_truthy(value: &Json) -> bool {
     match value {
         Json::Null => false,

@@ -1,7 +1,8 @@
-//! Datasets: their routes in versions 3 and 4 of the API (section 4 of the contract). `forms.rs` says how either shows one.
+//! Datasets: their routes in versions 3 and 4 of the API (section 4 of the contract). `forms.rs` describes how each
+//! version shows one.
 //!
-//! A stored body is the v4 form up to `__v`, followed by the scalars that only v3 shows, so that either answer
-//! is a slice of the stored bytes: v3 sends all of it, v4 all up to `__v`, v3's read by pid adds `history`.
+//! A stored body is the v4 form up to `__v`, followed by the scalars that only v3 shows, so that both answers are
+//! slices of the stored bytes: v3 sends all of it, v4 everything up to `__v`, and v3's read by pid adds `history`.
 
 pub(crate) mod change;
 pub(crate) mod create;
@@ -28,7 +29,7 @@ use crate::import::imported::{Imported, Marks};
 use crate::kinds::DATASET;
 use crate::resource::Resource;
 
-/// Datasets, for the rest of the dialect.
+/// The routes and kind of datasets.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&DATASET],
     imported: &[Imported {

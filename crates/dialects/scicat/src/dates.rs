@@ -1,8 +1,8 @@
 //! Dates as JavaScript reads and writes them.
 //!
-//! Everything that goes out is `YYYY-MM-DDTHH:mm:ss.sssZ`; what comes in may have an offset, no zone (taken as UTC, the
+//! Dates are always sent as `YYYY-MM-DDTHH:mm:ss.sssZ`; received ones may have an offset, no zone (taken as UTC, the
 //! server's zone), no time, or be an HTTP date. Source: ECMAScript's Date Time String Format, and for other forms the
-//! lenient reader of V8 as far as clients use it (blank for `T`, `+0100`, two- or one-digit parts, HTTP dates).
+//! lenient parser of V8 as far as clients use it (blank for `T`, `+0100`, two- or one-digit parts, HTTP dates).
 //!
 //! Times are in milliseconds since 1970 UTC.
 
@@ -11,26 +11,26 @@ const MS_PER_MINUTE: i64 = 60_000;
 const MS_PER_HOUR: i64 = 3_600_000;
 const MS_PER_DAY: i64 = 86_400_000;
 
-/// The time furthest from 1970 that JavaScript knows.
+/// The largest distance from 1970 that a JavaScript date can have.
 const MAX_MS: i64 = 8_640_000_000_000_000;
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/// The time that `text` names; `None` if JavaScript would call it an invalid date.
+/// Returns the time that `text` names; `None` if JavaScript would call it an invalid date.
 pub fn parse_ms(text: &str) -> Option<i64> {
     let text = text.trim();
     let ms = parse_iso(text).or_else(|| parse_http(text))?;
     (ms.abs() <= MAX_MS).then_some(ms)
 }
 
-/// `text` in the form in which dates go out; `None` if it is no date.
+/// Returns `text` in the format in which dates are sent; `None` if it is not a date.
 pub fn normalise(text: &str) -> Option<String> {
     parse_ms(text).map(format_ms)
 }
 
-/// `2020-01-15T08:00:00.000Z`. Years beyond 9999 or before 0 have a sign and six digits.
+/// Formats a time as `2020-01-15T08:00:00.000Z`. Years beyond 9999 or before 0 have a sign and six digits.
 pub fn format_ms(ms: i64) -> String {
     let ms = ms.clamp(-MAX_MS, MAX_MS);
     let (year, month, day) = civil_from_days(ms.div_euclid(MS_PER_DAY));
@@ -45,7 +45,7 @@ pub fn format_ms(ms: i64) -> String {
     format!("{sign}{year:06}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
-/// The same day and time `years` later; of 29 February 1 March in a year that has none, as JavaScript counts on.
+/// Returns the same day and time `years` later; 29 February becomes 1 March in a year without it, as JavaScript does.
 pub fn years_later(ms: i64, years: i64) -> i64 {
     let ms = ms.clamp(-MAX_MS, MAX_MS);
     let (year, month, day) = civil_from_days(ms.div_euclid(MS_PER_DAY));
@@ -54,7 +54,8 @@ pub fn years_later(ms: i64, years: i64) -> i64 {
     days.saturating_mul(MS_PER_DAY).saturating_add(ms.rem_euclid(MS_PER_DAY)).clamp(-MAX_MS, MAX_MS)
 }
 
-/// `Wed, 15 Jan 2020 08:00:00 GMT`: how the precondition's message names a time, and the form of HTTP's date headers.
+/// Formats a time as `Wed, 15 Jan 2020 08:00:00 GMT`, which the message of a failed precondition and HTTP's date
+/// headers use.
 pub fn format_http(ms: i64) -> String {
     let ms = ms.clamp(-MAX_MS, MAX_MS);
     let days = ms.div_euclid(MS_PER_DAY);
@@ -70,7 +71,7 @@ fn name<const N: usize>(names: &[&'static str; N], index: i64) -> &'static str {
     usize::try_from(index).ok().and_then(|it| names.get(it)).copied().unwrap_or_default()
 }
 
-/// The common case without the formatting machinery: dates are in every document.
+/// Formats the common case without `format!`, as every document contains dates.
 fn digits_24(year: i64, parts: [i64; 5], milli: i64) -> String {
     let mut bytes = *b"0000-00-00T00:00:00.000Z";
     put_digits(&mut bytes[0..4], year);
@@ -88,9 +89,9 @@ fn put_digits(place: &mut [u8], mut value: i64) {
     }
 }
 
-/// Year, month (1 to 12) and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+/// Returns the year, month (1 to 12) and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
 ///
-/// Years are counted from March so that the leap day is the last; an era has 400 of them.
+/// Years start in March so that the leap day is the last day; an era has 400 of them.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     const DAYS_PER_ERA: i64 = 146_097;
     const DAYS_TO_1970: i64 = 719_468;
@@ -105,7 +106,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// The inverse of [`civil_from_days`]. A day beyond the month's end counts on into the next month.
+/// Inverse of [`civil_from_days`]. A day beyond the end of the month runs on into the next month.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);
@@ -115,7 +116,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// `2020`, `2020-01`, `2020-01-15`, each with `T08:00`, `T08:00:00`, `T08:00:00.123456` and a zone.
+/// Parses `2020`, `2020-01`, `2020-01-15`, each with `T08:00`, `T08:00:00`, `T08:00:00.123456` and a zone.
 fn parse_iso(text: &str) -> Option<i64> {
     let mut scanner = Scanner { rest: text };
     let year = scanner.year()?;
@@ -134,7 +135,7 @@ fn parse_iso(text: &str) -> Option<i64> {
     scanner.rest.is_empty().then_some(ms)
 }
 
-/// `Wed, 15 Jan 2020 08:00:00 GMT`, the weekday unread; also with another zone.
+/// Parses `Wed, 15 Jan 2020 08:00:00 GMT`, ignoring the weekday; other zones are accepted too.
 fn parse_http(text: &str) -> Option<i64> {
     let date = text.split_once(',').map_or(text, |it| it.1).trim_start();
     let (day, rest) = date.split_once([' ', '-'])?;
@@ -174,7 +175,7 @@ impl Scanner<'_> {
         wanted.chars().any(|it| self.take(it))
     }
 
-    /// Exactly `n` digits.
+    /// Reads exactly `n` digits.
     fn digits(&mut self, n: usize) -> Option<i64> {
         let (head, rest) = self.rest.split_at_checked(n)?;
         if !head.bytes().all(|it| it.is_ascii_digit()) {
@@ -184,13 +185,13 @@ impl Scanner<'_> {
         head.parse().ok()
     }
 
-    /// One or two digits, at least one.
+    /// Reads one or two digits.
     fn number_in(&mut self, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
         let value = self.digits(2).or_else(|| self.digits(1))?;
         range.contains(&value).then_some(value)
     }
 
-    /// Four digits, or a sign and six; year zero has no minus.
+    /// Reads four digits, or a sign and six; year zero may not have a minus.
     fn year(&mut self) -> Option<i64> {
         if self.take('+') {
             self.digits(6)
@@ -201,7 +202,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// `08:00`, `08:00:00`, `08:00:00.5`; 24:00:00 is the end of the day. Beyond milliseconds digits are dropped.
+    /// Reads `08:00`, `08:00:00` or `08:00:00.5`; 24:00:00 is the end of the day. Digits beyond milliseconds are
+    /// dropped.
     fn time_ms(&mut self) -> Option<i64> {
         let hour = self.number_in(0..=24)?;
         if !self.take(':') {
@@ -228,7 +230,7 @@ impl Scanner<'_> {
         Some(kept.parse::<i64>().ok()? * scale)
     }
 
-    /// `Z`, `+01:00`, `-0100`, `+01`; nothing is UTC. The offset from UTC.
+    /// Reads `Z`, `+01:00`, `-0100` or `+01` and returns the offset from UTC; a missing zone is UTC.
     fn zone_ms(&mut self) -> Option<i64> {
         if self.rest.is_empty() || self.take_one_of("Zz") {
             return Some(0);

@@ -1,4 +1,4 @@
-//! Stored documents as JSON objects: read, stamped with who changed them and when, patched.
+//! Stored documents as JSON objects: reading, stamping with user and time of a change, patching.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::dates;
 use crate::error::ScicatError;
 
-/// Who changed a record, and when: later than the change before, so that [`Precondition`](crate::precondition::Precondition) tells any two apart.
+/// Records who changed a document and when. The time is later than that of the change before, so that
+/// [`Precondition`](crate::precondition::Precondition) can tell any two versions apart.
 pub(crate) fn stamp(body: &mut Map<String, Value>, username: &str, now: &str) {
     let before_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms);
     let at = match (before_ms, dates::parse_ms(now)) {
@@ -19,7 +20,7 @@ pub(crate) fn stamp(body: &mut Map<String, Value>, username: &str, now: &str) {
     body.insert("updatedAt".to_owned(), at.into());
 }
 
-/// A stored body as an object; anything else is damage.
+/// Returns a stored body as an object; anything else is reported as damage.
 pub(crate) fn object(record: &Record) -> Result<Map<String, Value>, ScicatError> {
     match record.json()? {
         Value::Object(map) => Ok(map),
@@ -27,13 +28,13 @@ pub(crate) fn object(record: &Record) -> Result<Map<String, Value>, ScicatError>
     }
 }
 
-/// Whether a body is a JSON merge patch (RFC 7396).
+/// Says whether the content type of a body is JSON merge patch (RFC 7396).
 pub(crate) fn is_merge_patch(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE);
     content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/merge-patch+json"))
 }
 
-/// JSON merge patch (RFC 7396).
+/// Applies a JSON merge patch (RFC 7396).
 pub(crate) fn merge_patch(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;
@@ -52,7 +53,7 @@ pub(crate) fn merge_patch(target: &mut Value, patch: Value) {
     }
 }
 
-/// Who made a record, and when; goes at its end.
+/// Appends who created a record and when.
 pub(crate) fn sign(document: &mut Map<String, Value>, username: &str, now: &str) {
     document.insert("createdBy".to_owned(), username.into());
     document.insert("updatedBy".to_owned(), username.into());
@@ -61,7 +62,7 @@ pub(crate) fn sign(document: &mut Map<String, Value>, username: &str, now: &str)
     document.insert("__v".to_owned(), 0.into());
 }
 
-/// Brings the dates in these fields into the form in which they go out.
+/// Normalises the dates in these fields to the format in which they are sent.
 pub(crate) fn normalise_dates(body: &mut Map<String, Value>, fields: &[&str]) {
     for field in fields {
         if let Some(Value::String(text)) = body.get_mut(*field)
@@ -72,7 +73,7 @@ pub(crate) fn normalise_dates(body: &mut Map<String, Value>, fields: &[&str]) {
     }
 }
 
-/// A text field of a body; empty when it is absent or something else.
+/// Returns a text field of a body; empty if it is absent or not a text.
 pub(crate) fn text<'a>(body: &'a Map<String, Value>, field: &str) -> &'a str {
     body.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The field tables, one file per resource family. The engine that reads them is `validate.rs`.
+//! The field tables, one file per resource family. `validate.rs` evaluates them.
 //!
 //! Source: the tables and lists of sections 4, 5, 7 and 8 of the `SciCat` contract.
 

@@ -1,4 +1,4 @@
-//! The error bodies of SciCat: five shapes, which clients show to people (section 1 of the contract).
+//! The error bodies of SciCat: five shapes, which clients display to users (section 1 of the contract).
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode};
@@ -11,25 +11,25 @@ use crate::faults::{self, Fault};
 /// Content type of every answer with a body.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
-/// An answer that refuses.
+/// An error answer.
 #[derive(Debug)]
 pub enum ScicatError {
-    /// A refusal with its body.
+    /// An error with a body of its own.
     Said {
         /// Its status.
         status: StatusCode,
         /// Its body.
         body: Value,
     },
-    /// What the shell or the store refused.
+    /// An error from the shell or the store.
     Refused(Refusal),
 }
 
-/// What handlers give.
+/// Result of a handler.
 pub type Answer<T = Response> = Result<T, ScicatError>;
 
 impl ScicatError {
-    /// E1: `{"message","error","statusCode"}`.
+    /// Creates an error in shape E1: `{"message","error","statusCode"}`.
     pub fn with(status: StatusCode, message: impl Into<Value>) -> Self {
         let body = json!({
             "message": message.into(),
@@ -39,75 +39,75 @@ impl ScicatError {
         Self::Said { status, body }
     }
 
-    /// 400 in shape E1.
+    /// Creates a 400 in shape E1.
     pub fn bad_request(message: impl Into<Value>) -> Self {
         Self::with(StatusCode::BAD_REQUEST, message)
     }
 
-    /// 403 in shape E1.
+    /// Creates a 403 in shape E1.
     pub fn forbidden(message: &str) -> Self {
         Self::with(StatusCode::FORBIDDEN, message)
     }
 
-    /// 403: the caller's groups never allow the action.
+    /// Creates the 403 for callers whose groups never allow the action.
     pub fn forbidden_resource() -> Self {
         Self::forbidden("Forbidden resource")
     }
 
-    /// 404 in shape E1.
+    /// Creates a 404 in shape E1.
     pub fn not_found(message: impl Into<Value>) -> Self {
         Self::with(StatusCode::NOT_FOUND, message)
     }
 
-    /// 409 in shape E1.
+    /// Creates a 409 in shape E1.
     pub fn conflict(message: impl Into<Value>) -> Self {
         Self::with(StatusCode::CONFLICT, message)
     }
 
-    /// 401 on routes that want somebody logged in.
+    /// Creates the 401 of routes that require a login.
     pub fn unauthenticated() -> Self {
         Self::with(StatusCode::UNAUTHORIZED, "Unauthenticated")
     }
 
-    /// 401: the token's time is over.
+    /// Creates the 401 for an expired token.
     pub fn session_expired() -> Self {
         Self::with(StatusCode::UNAUTHORIZED, "SESSION_EXPIRED")
     }
 
-    /// E2: `{"status","message"}`.
+    /// Creates an error in shape E2: `{"status","message"}`.
     pub fn short(status: StatusCode, message: impl Into<Value>) -> Self {
         Self::Said { status, body: json!({"status": status.as_u16(), "message": message.into()}) }
     }
 
-    /// E2 with faults of a v3 dataset: the message is itself JSON.
+    /// Creates an E2 error with the faults of a v3 dataset; its message is itself JSON.
     pub fn faults_as_text(faults: &[Fault]) -> Self {
         Self::short(StatusCode::BAD_REQUEST, faults::tree(faults).to_string())
     }
 
-    /// E1 with the faults as a list of texts.
+    /// Creates an E1 error with the faults as a list of texts.
     pub fn faults_as_list(faults: &[Fault]) -> Self {
         Self::bad_request(faults::texts(faults))
     }
 
-    /// E3: `{"message":"Not Found","statusCode":404}`.
+    /// Creates an error in shape E3: `{"message":"Not Found","statusCode":404}`.
     pub fn bare_not_found() -> Self {
         Self::bare(StatusCode::NOT_FOUND)
     }
 
-    /// E3: `{"message","statusCode"}` with the status's own words.
+    /// Creates an error in shape E3: `{"message","statusCode"}` with the standard phrase of the status.
     pub fn bare(status: StatusCode) -> Self {
         let body =
             json!({"message": status.canonical_reason().unwrap_or("Error"), "statusCode": status.as_u16()});
         Self::Said { status, body }
     }
 
-    /// E4: a JSON string.
+    /// Creates an error in shape E4: a JSON string.
     pub fn text(status: StatusCode, text: &str) -> Self {
         Self::Said { status, body: Value::from(text) }
     }
 }
 
-/// For the log, when an answer that has begun cannot go on.
+/// For the log, when an answer fails after it has begun.
 impl std::fmt::Display for ScicatError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -126,7 +126,7 @@ impl IntoResponse for ScicatError {
     }
 }
 
-/// A refusal of the shell or the store in SciCat's shape.
+/// Renders an error of the shell or the store in SciCat's shape.
 pub fn render(refusal: &Refusal) -> Response {
     let status = refusal.status();
     let body = match (refusal, status) {

@@ -1,5 +1,5 @@
-//! Records to a file: one JSON object a line, as [`crate::import`] takes them back byte for byte. A block comes
-//! with its files, streamed.
+//! Exports records to a file, one JSON object per line, which [`crate::import`] reads back byte for byte. A
+//! block is written with its files, streamed.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use pinakes_store::{Expr, Kind, Query, Record, StoreError, Tenant, View};
 
 use crate::import::imported::RecordType;
 
-/// Why an export ended early.
+/// Reason why an export ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The store failed.
@@ -19,8 +19,9 @@ pub enum ExportError {
     Output(#[from] io::Error),
 }
 
-/// Writes all records of `sorts`, in that order and within one by age, from one consistent state. Calls `note`
-/// after each with the number of bytes written for it. Gives the number of records of each sort.
+/// Writes all records of `sorts` from one snapshot, type by type in that order, each type from oldest to
+/// newest. Calls `note` after each record with the number of bytes written for it. Returns the number of
+/// records of each type.
 pub fn export(
     tenant: &Tenant,
     sorts: &[RecordType],
@@ -57,7 +58,7 @@ fn export_bodies(
     Ok(n)
 }
 
-/// The heads of blocks are small and collected; their files are not.
+/// Exports blocks. Their heads are small and collected in memory; their files are not.
 fn export_blocks(
     view: &mut View<'_>,
     kind: &'static Kind,

@@ -1,4 +1,4 @@
-//! The faults of a body, and the shapes in which they are answered.
+//! Validation faults of a body, and the shapes in which they are sent.
 //!
 //! | shape | where |
 //! |---|---|
@@ -12,14 +12,14 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// What is wrong with one property, or with the properties inside it.
+/// The faults of one property, or of the properties inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The property's name, or the index in a list.
     pub property: Cow<'static, str>,
     /// The faults inside it.
     pub children: Vec<Fault>,
-    /// The constraints it broke, each with its text.
+    /// The violated constraints, each with its text.
     pub constraints: Vec<(&'static str, String)>,
 }
 
@@ -27,28 +27,28 @@ pub struct Fault {
 const UNKNOWN: &str = "whitelistValidation";
 
 impl Fault {
-    /// A fault without a reason yet.
+    /// Creates a fault without a reason yet.
     pub fn new(property: impl Into<Cow<'static, str>>) -> Fault {
         Fault { property: property.into(), children: Vec::new(), constraints: Vec::new() }
     }
 
-    /// The fault of a property that the body must not have.
+    /// Creates the fault of a property that the body must not have.
     pub fn unknown_property(name: &str) -> Fault {
         let text = format!("property {name} should not exist");
         Fault { constraints: vec![(UNKNOWN, text)], ..Fault::new(name.to_owned()) }
     }
 
-    /// A fault with one reason, for rules that a table cannot hold.
+    /// Creates a fault with one reason, for rules that a table cannot express.
     pub fn with_constraint(property: &'static str, constraint: &'static str, text: String) -> Fault {
         Fault { constraints: vec![(constraint, text)], ..Fault::new(property) }
     }
 
-    /// Whether the fault is that the property is unknown.
+    /// Says whether the property is unknown.
     pub fn is_unknown_property(&self) -> bool {
         self.constraints.first().is_some_and(|it| it.0 == UNKNOWN)
     }
 
-    /// Whether no reason was found.
+    /// Says whether no constraint was violated.
     pub fn is_empty(&self) -> bool {
         self.children.is_empty() && self.constraints.is_empty()
     }
@@ -91,7 +91,7 @@ impl Fault {
         Value::Object(object)
     }
 
-    /// Texts of what lies below `self`; `path` is that of `self`.
+    /// Collects the texts of the faults below `self`, whose own path is `path`.
     fn texts_below(&self, path: &str, texts: &mut Vec<String>) {
         for child in &self.children {
             if !child.children.is_empty() {
@@ -110,29 +110,30 @@ fn member<'a>(target: &'a Value, property: &str) -> Option<&'a Value> {
     }
 }
 
-/// `[{"property":…,"children":[…],"constraints":{…}}]`; as text it is the `message` of an E2 answer.
+/// Returns `[{"property":…,"children":[…],"constraints":{…}}]`; as text this is the `message` of an E2 answer.
 pub fn tree(faults: &[Fault]) -> Value {
     faults.iter().map(Fault::tree).collect()
 }
 
-/// `[{"target":…,"value":…,"property":…,"children":[…],"constraints":{…}}]`, with the object around each property.
+/// Returns `[{"target":…,"value":…,"property":…,"children":[…],"constraints":{…}}]`, with the object that contains each
+/// property.
 ///
-/// The original repeats that object for each fault, which grows with the square of a body of many faults. Here `target`
-/// and `value` are left out once they would take more than [`REPEATED_BYTES`].
+/// The original repeats that object for each fault, which is quadratic in size for a body with many faults. Here
+/// `target` and `value` are left out once they would take more than [`REPEATED_BYTES`].
 pub fn raw(faults: &[Fault], body: &Value) -> Value {
     raw_within(faults, body, &mut Budget { left_bytes: REPEATED_BYTES })
 }
 
-/// Most of a body that the faults of an answer repeat, in bytes.
+/// Maximum number of bytes of the body that the faults of an answer repeat.
 pub const REPEATED_BYTES: usize = 1 << 20;
 
-/// What of the body may still be repeated.
+/// How much of the body may still be repeated.
 struct Budget {
     left_bytes: usize,
 }
 
 impl Budget {
-    /// Whether a value may be repeated `n` times; takes its bytes if so.
+    /// Says whether a value may be repeated `n` times, and subtracts its bytes if so.
     fn takes(&mut self, n: usize, value: &Value) -> bool {
         if n == 0 || self.left_bytes == 0 {
             return false;
@@ -146,7 +147,7 @@ impl Budget {
     }
 }
 
-/// Takes bytes up to a number, and keeps none.
+/// A writer that counts bytes up to a limit and discards them.
 struct Counted {
     left_bytes: usize,
 }
@@ -168,10 +169,10 @@ fn raw_within(faults: &[Fault], target: &Value, budget: &mut Budget) -> Value {
     faults.iter().map(|fault| fault.raw(target, shows_target, budget)).collect()
 }
 
-/// One text per broken constraint, those of nested properties with the path before them
-/// (`dataFileList.0.path must be a string`): the `message` of an E1 answer.
+/// Returns one text per violated constraint, prefixed with the path for nested properties (`dataFileList.0.path must be
+/// a string`): the `message` of an E1 answer.
 ///
-/// A property with faults inside gives those alone, as `NestJS` does.
+/// For a property with nested faults only those are listed, as `NestJS` does.
 pub fn texts(faults: &[Fault]) -> Vec<String> {
     let mut texts = Vec::new();
     for fault in faults {
@@ -184,7 +185,7 @@ pub fn texts(faults: &[Fault]) -> Vec<String> {
     texts
 }
 
-/// [`texts`] joined by `; `: the `error` of a v3 dataset's `isValid`.
+/// Joins [`texts`] with `; `: the `error` of a v3 dataset's `isValid`.
 pub fn joined(faults: &[Fault]) -> String {
     texts(faults).join("; ")
 }
@@ -193,7 +194,7 @@ pub fn joined(faults: &[Fault]) -> String {
 mod tests {
     use super::*;
 
-    /// The shape of the original where a body has few faults, and a bound where it has many.
+    /// Few faults get the original's shape; for many, repetition is bounded.
     #[test]
     fn bodies_are_repeated_up_to_a_bound() {
         let body = json!({"a": 1, "b": 2});

@@ -9,41 +9,41 @@ use crate::condition::{self, Language};
 use crate::error::ScicatError;
 use crate::projection::Projection;
 
-/// Rows of a v3 list when nothing is said.
+/// Number of rows of a v3 list if the request does not say.
 pub const DEFAULT_LIMIT: u64 = 100;
-/// Rows of a v3 list for `limit: 0`.
+/// Number of rows of a v3 list for `limit: 0`.
 const LIMIT_FOR_ZERO: u64 = 10;
 
-/// A filter, read.
+/// A parsed filter.
 #[derive(Debug, Clone)]
 pub struct Filter {
     /// The condition.
     pub condition: Expr,
     /// The fields to show.
     pub fields: Projection,
-    /// The relations to put in.
+    /// The relations to include.
     pub include: Vec<Include>,
-    /// Rows to pass over and to give.
+    /// How many rows to skip and to return, and their order.
     pub window: Window,
 }
 
-/// Which rows of a sorted list.
+/// A section of a sorted list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// Rows passed over.
+    /// Number of rows to skip.
     pub skip: u64,
-    /// Rows given at most.
+    /// Maximum number of rows to return.
     pub limit: u64,
     /// The sort; empty for insertion order.
     pub order: Vec<Order>,
 }
 
-/// A relation to put in.
+/// A relation to include.
 #[derive(Debug, Clone)]
 pub struct Include {
     /// Its name.
     pub relation: String,
-    /// What of the related rows, when it was said.
+    /// The requested section or fields of the related rows.
     pub scope: Option<Value>,
 }
 
@@ -54,7 +54,7 @@ impl Default for Window {
 }
 
 impl Default for Filter {
-    /// Everything, in the default window.
+    /// Returns a filter that matches everything, in the default window.
     fn default() -> Self {
         Self {
             condition: Expr::All,
@@ -66,7 +66,7 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// The query that it makes over the rows that `visible` allows.
+    /// Returns the filter's query over the rows that `visible` allows.
     pub fn query(&self, visible: Expr) -> Query {
         Query {
             filter: visible.and(self.condition.clone()),
@@ -78,9 +78,9 @@ impl Filter {
     }
 }
 
-/// The text of the filter of a request: from the query or, for old clients, from a header of that name.
+/// Returns the filter text of a request: from the query or, for old clients, from a header of that name.
 ///
-/// Errors: 400 in shape E2 when both are there.
+/// Errors: 400 in shape E2 if both are present.
 pub fn text<'a>(
     name: &str,
     query: &'a QueryText,
@@ -97,7 +97,7 @@ pub fn text<'a>(
     Ok(in_query.or(in_headers))
 }
 
-/// Reads a filter over `kind`; none gives everything in the default window.
+/// Parses a filter over `kind`; without one, everything matches, in the default window.
 pub fn parse(text: Option<&str>, kind: &Kind) -> Result<Filter, ScicatError> {
     let value = match text {
         None => Value::Object(Map::new()),
@@ -106,7 +106,7 @@ pub fn parse(text: Option<&str>, kind: &Kind) -> Result<Filter, ScicatError> {
     from_value(&value, kind)
 }
 
-/// The same from a parsed value, e.g. the scope of an include.
+/// Parses a filter from a JSON value, such as the scope of an include.
 pub fn from_value(value: &Value, kind: &Kind) -> Result<Filter, ScicatError> {
     let empty = Map::new();
     let filter = match value {
@@ -131,7 +131,7 @@ pub fn from_value(value: &Value, kind: &Kind) -> Result<Filter, ScicatError> {
     })
 }
 
-/// Names that datasets had before the fields became lists.
+/// Names that fields of datasets had before they became lists.
 const OLD_NAMES: [(&str, &str); 5] = [
     ("proposalId", "proposalIds"),
     ("sampleId", "sampleIds"),
@@ -140,7 +140,8 @@ const OLD_NAMES: [(&str, &str); 5] = [
     ("investigator", "principalInvestigators"),
 ];
 
-/// The name that a field has now. A name is old only in a kind that has the list: samples have a `proposalId`.
+/// Returns the current name of a field. A name is only old in a kind that has the list: samples still have a
+/// `proposalId`.
 fn new_name<'a>(field: &'a str, kind: &Kind) -> &'a str {
     let known = OLD_NAMES.iter().find(|(old, new)| *old == field && kind.column_named(new).is_some());
     known.map_or(field, |(_, new)| new)
@@ -150,9 +151,9 @@ fn with_new_names(condition: &Map<String, Value>, kind: &Kind) -> Map<String, Va
     condition.iter().map(|(name, value)| (new_name(name, kind).to_owned(), value.clone())).collect()
 }
 
-/// `{"limit":10,"skip":0,"order":"creationTime:desc,size:asc"}`.
+/// Parses `{"limit":10,"skip":0,"order":"creationTime:desc,size:asc"}`.
 ///
-/// Errors: 400 for a negative or textual limit, and for an order that is no text.
+/// Errors: 400 for a limit that is negative or a text, and for an order that is not a text.
 pub fn window(limits: Option<&Value>, kind: &Kind) -> Result<Window, ScicatError> {
     let empty = Map::new();
     let limits = match limits {
@@ -178,7 +179,7 @@ pub fn window(limits: Option<&Value>, kind: &Kind) -> Result<Window, ScicatError
     Ok(Window { skip: number(limits, "skip")?.unwrap_or(0), limit, order })
 }
 
-/// A sort by more fields than that sorts nothing that fewer would not.
+/// Maximum number of sort fields; more would not change any sensible sort.
 pub(crate) const MAX_SORT_FIELDS: usize = 16;
 
 pub(crate) fn too_many_sort_fields() -> ScicatError {
@@ -198,7 +199,7 @@ fn number(limits: &Map<String, Value>, name: &str) -> Result<Option<u64>, Scicat
     }
 }
 
-/// `creationTime:desc,size:asc`; a part without a direction is ignored.
+/// Parses `creationTime:desc,size:asc`; a part without a direction is ignored.
 pub fn order(text: &str, kind: &Kind) -> Vec<Order> {
     let part = |it: &str| {
         let (field, direction) = it.trim().rsplit_once(':')?;
@@ -212,7 +213,7 @@ pub fn order(text: &str, kind: &Kind) -> Vec<Order> {
     text.split(',').filter_map(part).collect()
 }
 
-/// Sorts by `_id` go by the field that repeats the id, whose index serves them.
+/// Returns the field to sort by: for `_id`, the field that repeats the id, as it has an index.
 fn sorted_field<'a>(field: &'a str, kind: &Kind) -> &'a str {
     match (field, kind.id_path) {
         ("_id", Some(id_path)) => id_path,

@@ -1,4 +1,5 @@
-//! The `fields` of `fullquery` and `fullfacet`: what the frontend's search form sends (sections 4.3 and 4.4).
+//! The `fields` of `fullquery` and `fullfacet`, which the frontend's search form sends (sections 4.3 and
+//! 4.4).
 
 use pinakes_store::{End, Expr, Kind, Path, TextQuery, Type, Value};
 use serde_json::{Map, Value as Json};
@@ -9,7 +10,7 @@ use crate::error::ScicatError;
 use crate::rights::Rights;
 use crate::scientific;
 
-/// How one kind is searched.
+/// How records of one kind are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
     /// The kind.
@@ -20,17 +21,17 @@ pub struct Search {
     pub quantity_key: &'static str,
 }
 
-/// A search, read.
+/// A parsed search.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The condition, access included.
+    /// The condition, including access rights.
     pub condition: Expr,
-    /// Quantities to show in another unit: (key, unit).
+    /// Quantities to convert for display: (key, unit).
     pub units: Vec<(String, String)>,
 }
 
-/// The condition of `fields` over what the caller may find: nobody finds but published records; a user finds
-/// those of own groups, or all published ones when `isPublished` is asked for.
+/// Parses `fields` into a condition, limited to what the caller may find: anonymous callers find published
+/// records; users find records of their own groups, or all published ones if `isPublished` is requested.
 pub fn parse(fields: &Map<String, Json>, search: &Search, rights: &Rights) -> Result<Found, ScicatError> {
     let mut found = Found { condition: access(fields, rights), units: Vec::new() };
     let budget = Budget::default();
@@ -72,7 +73,7 @@ fn member(
             other => Err(ScicatError::bad_request(format!("mode must be an object, found {other}"))),
         },
         "userGroups" => Ok(match groups(value) {
-            // Asking for groups narrows what the caller may see anyway; it never widens it.
+            // Naming groups only narrows what the caller may see; it never widens it.
             Some(groups) => Expr::Or(vec![
                 Expr::In("ownerGroup".into(), groups.clone()),
                 Expr::In("accessGroups".into(), groups),
@@ -94,7 +95,7 @@ fn member(
     }
 }
 
-/// Conditions on `_id` go by the field that repeats the id, whose index serves them.
+/// Renames conditions on `_id` to the field that repeats the id, as it has an index.
 fn renamed(mode: &Map<String, Json>, kind: &Kind) -> Map<String, Json> {
     let id_path = kind.id_path.unwrap_or("_id");
     let name = |it: &String| if it == "_id" { id_path.to_owned() } else { it.clone() };
@@ -157,10 +158,10 @@ fn range(path: &Path, lower: End, upper: End) -> Expr {
     if lower == End::Open && upper == End::Open { Expr::All } else { Expr::Range(path.clone(), lower, upper) }
 }
 
-/// Most words and phrases of a text search.
+/// Maximum number of words and phrases in a text search.
 const MAX_WORDS: usize = 100;
 
-/// `neutron "silicon wafer" -test`: words, phrases in quotes, words to be absent.
+/// Parses `neutron "silicon wafer" -test`: words, phrases in quotes, and excluded words.
 ///
 /// Errors: 400 for too many of them.
 pub(crate) fn words(text: &str) -> Result<TextQuery, ScicatError> {
@@ -184,7 +185,8 @@ pub(crate) fn words(text: &str) -> Result<TextQuery, ScicatError> {
     Ok(query)
 }
 
-/// The list of conditions on quantities: `{"lhs","relation","rhs","unit"}` each, all of them to hold.
+/// Parses the list of conditions on quantities, each `{"lhs","relation","rhs","unit"}`; all of them must be
+/// satisfied.
 fn quantities(
     value: &Json,
     field: &str,
@@ -243,7 +245,7 @@ fn quantity(
     }
 }
 
-/// Where a quantity's value may stand: dots in the key are part of it, or lead into nested objects.
+/// Paths where a quantity's value may be found: dots in the key are part of it, or lead into nested objects.
 struct Places {
     /// The key itself, `.v` and `.value`.
     bare: Vec<Path>,
@@ -287,7 +289,7 @@ fn contains(places: &Places, rhs: &Json, budget: &Budget) -> Result<Expr, Scicat
     Ok(Expr::Or(parts?))
 }
 
-/// A character of a regular expression that stands for itself.
+/// Escapes a character so that it stands for itself in a regular expression.
 fn escaped(it: char) -> impl Iterator<Item = char> {
     let is_plain = it.is_alphanumeric() || it == '_' || it == ' ' || !it.is_ascii();
     (!is_plain).then_some('\\').into_iter().chain([it])

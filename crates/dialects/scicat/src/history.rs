@@ -1,7 +1,8 @@
-//! History: who changed which record, and what was there before (sections 4.7 and 9 of the contract). Kept for the
-//! sorts of records that `trackables` names, written in the transaction of the change itself.
+//! History: who changed which record, and its values before (sections 4.7 and 9 of the contract). Kept for the
+//! types of records that `trackables` names, and written in the transaction of the change itself.
 //!
-//! The sums that a dataset keeps of its blocks change with the blocks, not by anybody's hand: they leave no entry.
+//! The sums that a dataset keeps over its blocks are updated automatically with the blocks, so their changes are
+//! not recorded.
 
 use axum::Router;
 use axum::extract::State;
@@ -21,12 +22,12 @@ use crate::resource::Resource;
 use crate::settings::Settings;
 use crate::tracking::{DATASETS, NOTES, Subsystem};
 
-/// Entries in one answer when nothing is said.
+/// Number of entries in one answer if the request does not say.
 const DEFAULT_LIMIT: u64 = 100;
-/// Changes shown in a dataset's own `history` at most, the latest.
+/// Maximum number of changes shown in a dataset's own `history`; the latest are shown.
 const SHOWN_CHANGES: u64 = 1_000;
 
-/// The `history` of a dataset as v3 shows it: for each change, the oldest first, the fields that changed.
+/// Returns the `history` of a dataset as v3 shows it: for each change, oldest first, the fields that changed.
 pub(crate) fn of_dataset(view: &mut View<'_>, pid: &str) -> Result<Vec<Value>, ScicatError> {
     let of_dataset = Expr::Is("documentId".into(), Condition::Text(pid.to_owned()))
         .and(Expr::Is("subsystem".into(), Condition::Text(DATASETS.to_owned())))
@@ -64,7 +65,7 @@ fn shown_change(entry: &Map<String, Value>) -> Value {
     Value::Object(change)
 }
 
-/// History, for the rest of the dialect.
+/// The routes and kind of the history.
 pub(crate) static RESOURCE: Resource = Resource { kinds: &[&HISTORY], ..Resource::of_routes(routes) };
 
 pub(crate) fn routes() -> Router<Scicat> {
@@ -77,7 +78,7 @@ pub(crate) fn routes() -> Router<Scicat> {
         )
 }
 
-/// The groups that may read the history of a sort of records.
+/// Returns the groups that may read the history of a type of records.
 fn readers(subsystem: Subsystem, settings: &Settings) -> &[String] {
     match subsystem.name() {
         DATASETS => &settings.history_access_dataset_groups,
@@ -89,12 +90,12 @@ fn readers(subsystem: Subsystem, settings: &Settings) -> &[String] {
         "Instrument" => &settings.history_access_instrument_groups,
         "Policy" => &settings.history_access_policies_groups,
         "PublishedData" => &settings.history_access_published_data_groups,
-        // Nobody reads what nobody was named for.
+        // No setting names readers for other types.
         _ => &[],
     }
 }
 
-/// The entries that the caller may read. Errors: 403 for who may read none.
+/// Returns the condition on the entries that the caller may read. Errors: 403 if the caller may read none.
 fn readable(app: &Scicat, asker: &Asker) -> Result<Expr, ScicatError> {
     if asker.rights.is_admin {
         return Ok(Expr::All);
@@ -109,12 +110,12 @@ fn readable(app: &Scicat, asker: &Asker) -> Result<Expr, ScicatError> {
     }
 }
 
-/// The condition of `filter`, e.g. `{"subsystem":"Dataset","documentId":"…"}`.
+/// Parses the condition of `filter`, such as `{"subsystem":"Dataset","documentId":"…"}`.
 fn condition(query: &QueryText) -> Result<Expr, ScicatError> {
     condition::parse(&object_parameter(query, "filter")?, &HISTORY, Language::LoopBack)
 }
 
-/// `GET /history?filter=&skip=&limit=`, and of one sort alone: the latest first.
+/// `GET /history?filter=&skip=&limit=`, and the same for one type of records: latest entries first.
 async fn list(app: State<Scicat>, asker: Asker, query: QueryText, subsystem: Option<String>) -> Answer {
     let mut wanted = readable(&app, &asker)?.and(condition(&query)?);
     if let Some(name) = subsystem {

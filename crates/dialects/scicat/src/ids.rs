@@ -1,6 +1,6 @@
-//! New identifiers from randomness that is passed in, so that tests are exact.
+//! New identifiers. The random bytes are passed in, so that tests are exact.
 
-/// A version 4 UUID from 16 random bytes: `eba8a3ae-a321-4be8-ba32-0c6112d6c3c1`.
+/// Creates a version 4 UUID from 16 random bytes: `eba8a3ae-a321-4be8-ba32-0c6112d6c3c1`.
 pub fn uuid_v4(random: &mut impl FnMut(&mut [u8])) -> String {
     let mut bytes = [0; 16];
     random(&mut bytes);
@@ -16,7 +16,8 @@ pub fn uuid_v4(random: &mut impl FnMut(&mut [u8])) -> String {
     text
 }
 
-/// A 24-digit hexadecimal id in the form of a `MongoDB` `ObjectId`: seconds since 1970, then 8 random bytes.
+/// Creates a 24-digit hexadecimal id in the form of a `MongoDB` `ObjectId`: seconds since 1970, then 8 random
+/// bytes.
 ///
 /// `now_ms` is in milliseconds since 1970.
 pub fn object_id(now_ms: i64, random: &mut impl FnMut(&mut [u8])) -> String {

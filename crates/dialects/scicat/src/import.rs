@@ -1,14 +1,14 @@
-//! Records from files: as SciCat's API answers them, as MongoDB dumps them, as `pinakes export` writes them, or
-//! as a client would post them.
+//! Imports records from files: as SciCat's API sends them, as MongoDB dumps them, as `pinakes export` writes
+//! them, or as a client would post them.
 //!
 //! An [`Importer`] turns the bytes of one record into a [`Prepared`] one, on any thread and without the store:
-//! its sort is told, MongoDB's extended JSON made plain, the tables of `dto/` asked, what is missing completed
-//! as a create does. Ids, dates and names that the record brings stay. A [`Loading`] writes them in batches and
-//! keeps what depends on several records right: a dataset's sums over its blocks, who may see a block, the
-//! policy of each owner group, the number of datasets of a proposal.
+//! it determines the type, converts MongoDB's extended JSON to plain JSON, checks the record against the tables
+//! of `dto/`, and completes what is missing as a create does. Ids, dates and user names in the record are kept.
+//! A [`Loading`] writes the records in batches and maintains what depends on several records: a dataset's sums
+//! over its blocks, who may see a block, the policy of each owner group, the number of datasets of a proposal.
 //!
-//! Records of a dump were accepted by a server once, by the rules of its time. So fields that no table knows are
-//! kept, and the forms of mail addresses and URLs are not judged again in a record that carries `createdAt`.
+//! Records of a dump were once accepted by a server, by the rules of its time. So fields that no table knows are
+//! kept, and the formats of mail addresses and URLs are not checked again in a record that has `createdAt`.
 
 mod blocks;
 pub(crate) mod complete;
@@ -34,49 +34,49 @@ pub use imported::{Importer, RecordType};
 pub use loading::{Loading, Written};
 pub use sorts::UnknownSort;
 
-/// Texts about one record that are told at most: a broken list of files could have thousands.
+/// Maximum number of texts reported for one record: an invalid list of files could have thousands.
 const MOST_TEXTS: usize = 10;
-/// What is judged when a record is made, and not again when it moves.
+/// Constraints that are checked when a record is created, but not when it is migrated.
 const FORMS: [&str; 3] = ["isEmail", "customEmailList", "isUrl"];
 
-/// What happens to records that are there already.
+/// How records that already exist are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// They stay as they are.
+    /// Existing records stay unchanged.
     Keep,
-    /// They become what the file says.
+    /// Existing records are replaced by those of the file.
     Replace,
 }
 
 /// A record ready to be written.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// What it is.
+    /// Its type.
     pub sort: RecordType,
     document: Document,
     /// The files of a block.
     files: Vec<FileChunk>,
-    /// The owner group of a dataset, which has a policy in the end.
+    /// The owner group of a dataset, for which a policy is created at the end.
     owner_group: Option<String>,
-    /// Its mail address, for that policy.
+    /// The mail address of the owner, for that policy.
     owner_email: Option<String>,
-    /// Proposals whose numbers of datasets it may change.
+    /// Proposals whose number of datasets may change.
     proposals: Vec<String>,
 }
 
 impl Prepared {
-    /// Its id.
+    /// Returns the record's id.
     pub fn id(&self) -> &str {
         self.document.id()
     }
 
-    /// Bytes that it holds in memory, about.
+    /// Returns the approximate number of bytes that it occupies in memory.
     pub fn n_bytes(&self) -> usize {
         self.document.body().len() + self.files.iter().map(|it| it.bytes.len()).sum::<usize>()
     }
 }
 
-/// A record without its files.
+/// Parses a record without its files.
 fn parse(record: &[u8]) -> Result<Incoming<'_>, String> {
     if !extended_json::is_likely(record)
         && let Ok(incoming) = serde_json::from_slice(record)
@@ -105,7 +105,7 @@ fn document(
     Document::new(sort.kind(), id, &Value::Object(whole))
 }
 
-/// What is not JSON; positions count within the record, whose line the caller knows.
+/// Describes why a record is not JSON; positions count within the record, as the caller knows its line.
 fn not_json(error: &serde_json::Error) -> String {
     format!("not JSON: {error} of the record")
 }
@@ -123,14 +123,14 @@ fn name_of(value: &Value) -> &'static str {
 
 fn forgive_forms(faults: &mut Vec<Fault>) {
     for fault in faults.iter_mut() {
-        // An address that is no text stays a fault, by its other rule or by this one.
+        // An address that is not a text stays a fault, by its other rule or by this one.
         fault.constraints.retain(|(name, _)| !FORMS.contains(name));
         forgive_forms(&mut fault.children);
     }
     faults.retain(|it| !it.is_empty());
 }
 
-/// `dataset "a/b": owner must be a string; …`
+/// Formats the faults of a record: `dataset "a/b": owner must be a string; …`
 fn told(sort: RecordType, id: &str, faults: &[Fault]) -> String {
     let mut texts = faults::texts(faults);
     let n_more = texts.len().saturating_sub(MOST_TEXTS);
@@ -146,20 +146,20 @@ fn texts(body: &Map<String, Value>, name: &str) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Why an import cannot go on.
+/// Reason why an import cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A stored record does not make sense.
+    /// A stored record is inconsistent.
     #[error("{0}")]
     Damaged(String),
 }
 
 impl Importer {
-    /// With the site's settings. `username` goes into records that say nobody's; `sort` is what all records
-    /// are, `None` for telling by the fields of each.
+    /// Creates an importer with the site's settings. `username` is entered in records that name no user; `sort`
+    /// is the type of all records, or `None` to determine it from the fields of each.
     pub fn new(
         context: Context,
         settings: Settings,
@@ -170,9 +170,9 @@ impl Importer {
         Self { app, username: username.into(), sort }
     }
 
-    /// Reads, checks and completes a record.
+    /// Parses, checks and completes a record.
     ///
-    /// Errors: why it cannot be one, for the person who has the file.
+    /// Errors: a text that tells the owner of the file why the record is invalid.
     pub fn prepare(&self, record: &[u8]) -> Result<Prepared, String> {
         let mut files = blocks::Files::new(&self.app);
         let rest = match memchr::memmem::find(record, br#""dataFileList""#) {

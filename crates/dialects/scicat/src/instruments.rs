@@ -1,4 +1,4 @@
-//! Instruments: anyone reads them, admins write them (section 8 of the contract).
+//! Instruments: everyone may read them, admins may write them (section 8 of the contract).
 
 use axum::Router;
 use axum::body::Body;
@@ -23,7 +23,7 @@ use crate::validate::Form;
 
 static LISTING: Listing = Listing::stored(&INSTRUMENT);
 
-/// Instruments, for the rest of the dialect.
+/// The routes and kind of instruments.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&INSTRUMENT],
     imported: &[Imported {
@@ -72,7 +72,7 @@ async fn count(_: State<Scicat>, asker: Asker, query: QueryText, headers: Header
     LISTING.count(&asker, filter.condition).await
 }
 
-/// Nothing at all for an unknown id.
+/// Answers with an instrument; an empty answer for an unknown id.
 async fn by_id(_: State<Scicat>, asker: Asker, Path(id): Path<String>, headers: HeaderMap) -> Answer {
     match listing::get(&asker, &INSTRUMENT, &id).await? {
         Some(record) => LISTING.one(record, &headers),
@@ -80,7 +80,7 @@ async fn by_id(_: State<Scicat>, asker: Asker, Path(id): Path<String>, headers: 
     }
 }
 
-/// A pid that is not given is the site's prefix and a UUID, without a slash between them.
+/// Creates an instrument. The default pid is the site's prefix and a UUID, without a slash between them.
 async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
     require_admin(&asker)?;
     let body = app.object(&headers, body).await?;
@@ -117,7 +117,7 @@ async fn patch(
         resource::apply(instrument, &changes);
         Ok(())
     });
-    // A create says 409 of the same, as the original does.
+    // Creating an instrument answers 409 in the same case, as the original does.
     let taken = ScicatError::bad_request("Instrument with the same unique name already exists");
     let stored = stored.await.map_err(|error| resource::or_taken(error, taken))?;
     Ok(answer::stored_json(StatusCode::OK, stored))

@@ -1,6 +1,6 @@
-//! Jobs: what somebody wants done with datasets (archived, retrieved, published), and how far it is (section 8 of
-//! the contract). A job is stored once, in the form of v4; `forms.rs` turns it into that of v3 and back,
-//! `rules.rs` says which jobs a site takes and from whom, `actions.rs` what then happens, and `run.rs` lets it happen.
+//! Jobs: requests to do something with datasets (archive, retrieve, publish) and their progress (section 8 of the
+//! contract). A job is stored once, in the form of v4; `forms.rs` converts it to the form of v3 and back, `rules.rs`
+//! decides which jobs a site accepts and from whom, `actions.rs` defines what happens then, and `run.rs` executes it.
 
 pub mod actions;
 mod broker;
@@ -44,7 +44,7 @@ use crate::resource::{self, Resource};
 use crate::tracking::Tracking;
 use crate::validate::Form;
 
-/// Jobs, for the rest of the dialect.
+/// The routes and kinds of jobs.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&JOB, &crate::kinds::JOB_ACTION],
     imported: &[Imported {
@@ -105,15 +105,15 @@ async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: Head
     listing(Api::V4).count(&asker, visible(&app, &asker).and(condition)).await
 }
 
-/// The condition of `fields`, over the jobs that the caller may see.
+/// Returns the condition of `fields`, limited to the jobs that the caller may see.
 fn searched(app: &Scicat, asker: &Asker, query: &QueryText) -> Result<Expr, ScicatError> {
     let fields = forms::with_v4_names(object_parameter(query, "fields")?);
-    // Jobs have rules of their own on who sees them: the search itself is to leave none out.
+    // Jobs have their own visibility rules, so the search itself must not exclude any.
     let all = asker.rights.of_keeper(&["#all".to_owned()]);
     Ok(visible(app, asker).and(fullquery::parse(&fields, &SEARCH, &all)?.condition))
 }
 
-/// `GET /jobs/fullquery?fields=&limits=`, or `?filter=` as v4 has it.
+/// `GET /jobs/fullquery?fields=&limits=`, or `?filter=` as in v4.
 async fn full_query(
     app: State<Scicat>,
     asker: Asker,
@@ -149,7 +149,7 @@ async fn by_id(
 }
 
 /// Order of the checks: type 400, table 400, datasets 422, owners 403 and 422, caller 403, the type's conditions and
-/// actions. What reaches outside happens once the job is stored.
+/// actions. Actions that call other servers run after the job has been stored.
 async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body, api: Api) -> Answer {
     let body = app.object(&headers, body).await?;
     let name = body.get("type").and_then(Value::as_str).unwrap_or("undefined").to_owned();
@@ -207,7 +207,7 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     Ok(answer::json(StatusCode::CREATED, &shown))
 }
 
-/// What actions see, once they have judged it.
+/// Runs the actions that validate a request and returns the scene that they completed.
 async fn judged(asker: &Asker, actions: Vec<Action>, scene: Scene) -> Result<Scene, ScicatError> {
     if actions.is_empty() {
         return Ok(scene);
@@ -222,7 +222,7 @@ async fn judged(asker: &Asker, actions: Vec<Action>, scene: Scene) -> Result<Sce
         .await
 }
 
-/// A new job as it is stored.
+/// Returns a new job as it is stored.
 fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) -> Map<String, Value> {
     let mut job = Map::new();
     job.insert("_id".to_owned(), id.into());
@@ -270,7 +270,7 @@ async fn patch(
     resource::require_sound(&faults)?;
     let before = object(&record)?;
     rules::may_update(&settings, &rights, &before)?;
-    // A type that the site has no longer has no actions.
+    // A type that the site no longer has has no actions.
     let job_type = settings.job_types.iter().find(|it| it.name == crate::documents::text(&before, "type"));
     let actions = job_type.map(|it| it.update_actions.clone()).unwrap_or_default();
     let scene = Scene::new(&changes, rules::pids(&before)?).with_job(&before);

@@ -1,8 +1,8 @@
-//! Why a text is no JSON, in the words of the engine that the original runs on.
+//! Explains why a text is not JSON, in the words of the engine that the original runs on.
 //!
-//! Clients show these texts and the upstream tests compare them, so they are those of V8 as Node 22 ships it:
-//! `Expected double-quoted property name in JSON at position 13 (line 1 column 14)`. The scanner below walks the text
-//! as V8's parser does and stops where it stops. It runs only after a real parser has refused the text.
+//! Clients show these texts and the upstream tests compare them, so they are those of V8 as shipped with Node 22:
+//! `Expected double-quoted property name in JSON at position 13 (line 1 column 14)`. The scanner below follows V8's
+//! parser and stops where it stops. It runs only after a real parser has refused the text.
 //!
 //! Positions count UTF-16 units from 0, lines and columns from 1. Source: the answers of Node 22 to the inputs in
 //! `tests/data/json_error/`.
@@ -13,15 +13,15 @@ const MIN_UNITS_FOR_CONTEXT: usize = 21;
 /// How much is quoted before and after the position, in UTF-16 units.
 const CONTEXT_UNITS: usize = 10;
 
-/// Texts that come from a conversion gone wrong have a message of their own.
+/// Texts that result from a failed conversion have a message of their own.
 const CONVERTED: [&str; 4] = ["NaN", "Infinity", "undefined", "[object Object]"];
 
-/// What `JSON.parse` throws for `text`; `None` if it is JSON.
+/// Returns what `JSON.parse` throws for `text`; `None` if it is JSON.
 pub fn parse_error(text: &str) -> Option<String> {
     Some(message(text, check(text).err()?))
 }
 
-/// As [`parse_error`] for the body of a request, which must be an object or a list.
+/// Does the same as [`parse_error`] for the body of a request, which must be an object or a list.
 pub fn body_error(text: &str) -> Option<String> {
     let first = text.trim_start_matches([' ', '\t', '\n', '\r']);
     if first.is_empty() || first.starts_with(['{', '[']) {
@@ -40,9 +40,9 @@ struct Stop {
 
 #[derive(Clone, Copy)]
 enum Reason {
-    /// The text of this fault is followed by the position.
+    /// The message of this fault is followed by the position.
     Known(&'static str),
-    /// A token that cannot stand there.
+    /// A token that is not allowed there.
     UnexpectedToken,
     /// The text is cut off.
     End,
@@ -90,7 +90,7 @@ fn unexpected_token(units: &[u16], at: usize) -> String {
     format!("Unexpected token '{token}', {context} is not valid JSON")
 }
 
-/// Lines end with `\n`, `\r` or `\r\n`.
+/// Returns the line and column of a position. Lines end with `\n`, `\r` or `\r\n`.
 fn line_and_column(units: &[u16], at: usize) -> (usize, usize) {
     let is = |index: usize, byte: u8| units.get(index) == Some(&u16::from(byte));
     let mut line = 1;
@@ -111,7 +111,7 @@ struct Scanner {
 }
 
 impl Scanner {
-    /// The unit at the position as a byte; `None` at the end, `Some(0)` for what is not ASCII.
+    /// Returns the unit at the position as a byte; `None` at the end, `Some(0)` if it is not ASCII.
     fn peek(&self) -> Option<u8> {
         self.units.get(self.at).map(|it| u8::try_from(*it).unwrap_or(0))
     }
@@ -140,7 +140,7 @@ impl Scanner {
         Stop { at: self.at, reason: Reason::Known(fault) }
     }
 
-    /// The fault of a token that has no message of its own.
+    /// Returns the fault for a token without a message of its own.
     fn unexpected(&self) -> Stop {
         let reason = if self.peek().is_none() { Reason::End } else { Reason::UnexpectedToken };
         Stop { at: self.at, reason }
@@ -165,7 +165,7 @@ impl Scanner {
         }
     }
 
-    /// A whole value, or the start of an object or list up to its first value: then that container.
+    /// Scans a whole value, or the start of an object or list up to its first value, and then returns that container.
     fn value(&mut self) -> Result<Option<Container>, Stop> {
         self.skip_blanks();
         match self.peek() {
@@ -196,7 +196,7 @@ impl Scanner {
         Ok((!self.take(b']')).then_some(Container::List))
     }
 
-    /// What follows a value: the ends of containers, up to a comma after which the next value stands.
+    /// Scans what follows a value: ends of containers, up to a comma before the next value.
     fn close(&mut self, open: &mut Vec<Container>) -> Result<(), Stop> {
         while let Some(container) = open.last().copied() {
             self.skip_blanks();
@@ -219,7 +219,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// A property's name and its colon.
+    /// Scans a property's name and its colon.
     fn name(&mut self, fault: &'static str) -> Result<(), Stop> {
         if self.peek() != Some(b'"') {
             return Err(self.stop(fault));

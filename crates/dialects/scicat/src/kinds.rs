@@ -1,4 +1,4 @@
-//! What is stored, kind by kind.
+//! The kinds of records that are stored.
 
 use pinakes_store::{Column, Counts, Facet, Identifier, Index, Kind, Link, Text, Type};
 
@@ -72,7 +72,7 @@ pub(crate) static DATASET: Kind = Kind {
     ..Kind::named("scicat_dataset")
 };
 
-/// The facet of metadata keys, each with its human name.
+/// The facet of metadata keys, each with its human-readable name.
 pub(crate) const METADATA_KEYS: &str = "namedMetadataKeys";
 
 /// The list of files of a block.
@@ -277,7 +277,7 @@ pub(crate) static JOB: Kind = Kind {
     ..Kind::named("scicat_job")
 };
 
-/// Entries by an id of their own.
+/// Pending actions of jobs, by an id of their own.
 pub(crate) static JOB_ACTION: Kind = Kind { id_path: Some("_id"), ..Kind::named("scicat_job_action") };
 
 /// Published data by DOI.
@@ -315,7 +315,7 @@ pub(crate) static HISTORY: Kind = Kind {
     ..Kind::named("scicat_history")
 };
 
-/// Where the ids of the things stand that an attachment belongs to.
+/// The path of the ids of records that an attachment belongs to.
 pub(crate) const TARGETS: &str = "relationships.targetId";
 
 /// The field that holds quantities.

@@ -1,9 +1,9 @@
 //! The SciCat dialect: datasets of beamlines, API v3 and v4.
 //!
-//! Speaks as `SciCatProject/backend` 5.1 does, so that scitacean, pyscicat, scicat-cli, the ingestor and the
-//! frontend are pointed at it unchanged. One resource is one file with its kind, routes, handlers and rules;
-//! what a body must look like stands in `dto/`, who may do what in `rights.rs`, the query languages in
-//! `filter.rs` (v3), `strict.rs` (v4) and `fullquery.rs` (the frontend's search form).
+//! Behaves like `SciCatProject/backend` 5.1, so that scitacean, pyscicat, scicat-cli, the ingestor and the
+//! frontend work with it unchanged. Each resource is one file with its kind, routes, handlers and rules; the
+//! rules for bodies are in `dto/`, access rights in `rights.rs`, and the query languages in `filter.rs` (v3),
+//! `strict.rs` (v4) and `fullquery.rs` (the frontend's search form).
 
 pub mod app;
 mod attachments;

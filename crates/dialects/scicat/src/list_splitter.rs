@@ -1,26 +1,27 @@
-//! Takes one long list out of a JSON object while it arrives, so that the object is never in memory as a whole.
+//! Extracts one long list from a JSON object while it arrives, so that the object is never in memory as a
+//! whole.
 //!
-//! The scanner follows only strings and nesting; each element of the list is handed out as its bytes, and
-//! what else the object holds is kept, with an empty list in the place of the long one. Whether element and
-//! rest are JSON is for the parser that gets them.
+//! The scanner follows only strings and nesting; each element of the list is passed on as its bytes, and the
+//! rest of the object is kept, with an empty list in place of the long one. The parser that receives elements
+//! and rest checks whether they are valid JSON.
 
-/// Why a body cannot be taken apart.
+/// Reason why a body cannot be split.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
-    /// One element, or all but the list, is larger than allowed.
+    /// One element, or everything except the list, is larger than allowed.
     #[error("{what} is larger than {limit_bytes} bytes")]
     TooLarge {
         /// `an element of the list` or `the body without the list`.
         what: &'static str,
-        /// The bound.
+        /// The limit.
         limit_bytes: usize,
     },
-    /// Nesting closes what was not opened.
+    /// A closing bracket without an opening one.
     #[error("unexpected {found:?} at byte {offset} of the body")]
     Unbalanced {
         /// The bracket.
         found: char,
-        /// Where, from 0.
+        /// Its position, from 0.
         offset: u64,
     },
 }
@@ -36,7 +37,7 @@ pub struct ListSplitter {
     depth: usize,
     in_string: bool,
     is_escaped: bool,
-    /// Where, in `rest`, the string at depth 1 that was read last begins and ends.
+    /// Start and end, in `rest`, of the last string read at depth 1.
     key: (usize, usize),
     place: Place,
     n_elements: u64,
@@ -46,14 +47,15 @@ pub struct ListSplitter {
 enum Place {
     /// Outside of the list.
     Outside,
-    /// Behind the list's name and colon.
+    /// After the list's name and colon.
     BeforeList,
     /// In the list, whose own depth is 2.
     Inside,
 }
 
 impl ListSplitter {
-    /// For the list under `name`; an element, and all but the list, may have `limit_bytes`.
+    /// Creates a splitter for the list under `name`; an element, and everything except the list, may have up to
+    /// `limit_bytes`.
     pub fn new(name: &str, limit_bytes: usize) -> Self {
         Self {
             name: format!("\"{name}\"").into_bytes(),
@@ -70,7 +72,7 @@ impl ListSplitter {
         }
     }
 
-    /// Takes the next piece of the body and hands each element that ends in it to `visit`.
+    /// Takes the next piece of the body and passes each element that ends in it to `visit`.
     pub fn push<E: From<SplitError>>(
         &mut self,
         piece: &[u8],
@@ -83,17 +85,17 @@ impl ListSplitter {
         Ok(())
     }
 
-    /// All but the list's elements, when the body has ended.
+    /// Returns everything except the list's elements, after the end of the body.
     pub fn into_rest(self) -> Vec<u8> {
         let mut rest = self.rest;
         if self.place == Place::Inside {
-            // A body that was cut off inside the list stays visibly broken.
+            // A body that is cut off inside the list must stay invalid.
             rest.extend_from_slice(&self.element);
         }
         rest
     }
 
-    /// Elements handed out so far.
+    /// Returns the number of elements passed on so far.
     pub fn n_elements(&self) -> u64 {
         self.n_elements
     }
@@ -141,7 +143,7 @@ impl ListSplitter {
         Ok(())
     }
 
-    /// What stands behind the name is no list: the body is left as it is.
+    /// If the value after the name is not a list, leaves the body as it is.
     fn leave_unless_list(&mut self, byte: u8) {
         if self.place == Place::BeforeList && byte != b'[' {
             self.place = Place::Outside;

@@ -1,6 +1,6 @@
-//! Lists of the resources whose records are one JSON document each: by filter, counted, searched, one by id.
+//! Lists of resources whose records are one JSON document each: filtered, counted, searched, or one by id.
 //!
-//! Stored bytes are sent as they are unless the form or the fields asked for differ from what is stored.
+//! Stored bytes are sent as they are, unless the requested form or fields differ from what is stored.
 
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
@@ -24,17 +24,17 @@ use crate::scientific;
 pub(crate) struct Listing {
     /// The kind.
     pub(crate) kind: &'static Kind,
-    /// Turns a stored document into the form that is shown; `None` where that is the stored one.
+    /// Converts a stored document to the form that is shown; `None` if that is the stored one.
     pub(crate) form: Option<fn(&mut Map<String, Value>)>,
 }
 
 impl Listing {
-    /// A kind that is shown as it is stored.
+    /// Creates a listing of a kind that is shown as it is stored.
     pub(crate) const fn stored(kind: &'static Kind) -> Self {
         Self { kind, form: None }
     }
 
-    /// The rows of a filter.
+    /// Answers with the rows of a filter.
     pub(crate) async fn list(&self, asker: &Asker, filter: &Filter, visible: Expr) -> Answer {
         let records = find(asker, self.kind, filter.query(visible)).await?;
         if self.form.is_none() && filter.fields.is_everything() {
@@ -44,7 +44,7 @@ impl Listing {
         Ok(answer::json(StatusCode::OK, &rows?))
     }
 
-    /// The first row of a filter, or 200 with an empty body.
+    /// Answers with the first row of a filter, or 200 with an empty body.
     pub(crate) async fn first(&self, asker: &Asker, filter: &Filter, visible: Expr) -> Answer {
         let query = Query { limit: Some(1), ..filter.query(visible) };
         match find(asker, self.kind, query).await?.first() {
@@ -53,7 +53,7 @@ impl Listing {
         }
     }
 
-    /// `{"count":n}`.
+    /// Answers with `{"count":n}`.
     pub(crate) async fn count(&self, asker: &Asker, condition: Expr) -> Answer {
         let kind = self.kind;
         let count = asker.db.read(Weight::Scan, move |view| view.count(kind, &condition)).await;
@@ -61,7 +61,7 @@ impl Listing {
         Ok(answer::json(StatusCode::OK, &json!({"count": count})))
     }
 
-    /// `fullquery?fields=&limits=` over what `rights` let the caller find.
+    /// Answers `fullquery?fields=&limits=` over what `rights` lets the caller find.
     pub(crate) async fn full_query(
         &self,
         asker: &Asker,
@@ -85,7 +85,7 @@ impl Listing {
         Ok(answer::json(StatusCode::OK, &rows?))
     }
 
-    /// `fullfacet?fields=&facets=` over the same.
+    /// Answers `fullfacet?fields=&facets=` over the same records.
     pub(crate) async fn full_facet(
         &self,
         asker: &Asker,
@@ -97,7 +97,7 @@ impl Listing {
         answer_facets(asker, query, self.kind, found.condition).await
     }
 
-    /// One record, with its entity tag; 304 for whoever has it.
+    /// Answers with one record and its entity tag, or 304 if the client already has it.
     pub(crate) fn one(&self, record: Record, headers: &HeaderMap) -> Answer {
         let tag = Tag::of_record(record.version, record.sequence);
         if tag.is_known_to(headers) {
@@ -111,7 +111,7 @@ impl Listing {
         Ok(response)
     }
 
-    /// A record in the form that is shown.
+    /// Returns a record in the form that is shown.
     pub(crate) fn shown(&self, record: &Record) -> Result<Map<String, Value>, ScicatError> {
         let mut row = object(record)?;
         if let Some(form) = self.form {
@@ -127,12 +127,12 @@ impl Listing {
     }
 }
 
-/// Stored bodies as a list.
+/// Answers with stored bodies as a list.
 fn stored_rows(records: Vec<Record>) -> Response {
     answer::json_array(StatusCode::OK, records.into_iter().map(|it| it.body).collect())
 }
 
-/// The query of a condition and the window that `limits` names.
+/// Returns the query for a condition and the window that `limits` names.
 pub(crate) fn windowed(query: &QueryText, condition: Expr, kind: &Kind) -> Result<Query, ScicatError> {
     let limits = query.get("limits").filter(|it| !it.is_empty());
     let limits = limits.map(|it| json_parameter("limits", it)).transpose()?;
@@ -146,7 +146,7 @@ pub(crate) fn windowed(query: &QueryText, condition: Expr, kind: &Kind) -> Resul
     })
 }
 
-/// The records of a query.
+/// Returns the records of a query.
 pub(crate) async fn find(
     asker: &Asker,
     kind: &'static Kind,
@@ -156,14 +156,14 @@ pub(crate) async fn find(
     records.map_err(|error: StoreError| error.into())
 }
 
-/// The record with an id.
+/// Returns the record with an id.
 pub(crate) async fn get(asker: &Asker, kind: &'static Kind, id: &str) -> Result<Option<Record>, ScicatError> {
     let id = id.to_owned();
     let record = asker.db.read(Weight::Point, move |view| view.get(kind, &id)).await;
     record.map_err(|error: StoreError| error.into())
 }
 
-/// The record with an id and the values of its class fields.
+/// Returns the record with an id and the values of its class fields.
 pub(crate) async fn with_class(
     asker: &Asker,
     kind: &'static Kind,

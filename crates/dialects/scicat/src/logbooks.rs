@@ -1,5 +1,5 @@
-//! Logbooks of proposals, which a `SciChat` service keeps: this server signs in there and passes on what callers may
-//! read. Without a service (`logbook_enabled`) the answers are empty, as the original's are.
+//! Logbooks of proposals, which are kept by a `SciChat` service: this server signs in there and passes on what the
+//! caller may read. Without a service (`logbook_enabled`) the answers are empty, as the original's are.
 
 pub(crate) mod session;
 
@@ -24,10 +24,10 @@ use crate::outgoing::{Outgoing, OutgoingError};
 use crate::resource::Resource;
 use crate::{listing, proposals};
 
-/// Most of the service's answer that is read, in bytes.
+/// Maximum size of the service's answer, in bytes.
 const ANSWER_BYTES: usize = 64 << 20;
 
-/// Logbooks, for the rest of the dialect.
+/// The routes of logbooks.
 pub(crate) static RESOURCE: Resource = Resource::of_routes(routes);
 
 pub(crate) fn routes() -> Router<Scicat> {
@@ -38,7 +38,7 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v4/datasets/{pid}/logbook", get(of_dataset))
 }
 
-/// `GET /logbooks`: those with messages first, by their newest message, newest first.
+/// `GET /logbooks`: sorted by the newest message, newest first; logbooks without messages last.
 async fn list(app: State<Scicat>, asker: Asker) -> Answer {
     asker.forbid_anonymous()?;
     if !app.settings.logbook_enabled {
@@ -47,7 +47,7 @@ async fn list(app: State<Scicat>, asker: Asker) -> Answer {
     let Value::Array(all) = ask(&app, "/Logbooks").await? else {
         return Err(unusable("a list of logbooks was expected"));
     };
-    // One without a name cannot be held against a proposal: nobody sees it.
+    // A logbook without a name cannot be matched to a proposal, so nobody sees it.
     let named = all.into_iter().filter_map(|it| Some((name_of(&it)?.to_owned(), it)));
     let (names, logbooks): (Vec<String>, Vec<Value>) = named.unzip();
     let may_read = may_read(&app, &asker, names).await?;
@@ -69,8 +69,9 @@ async fn by_name(app: State<Scicat>, asker: Asker, Path(name): Path<String>, que
     show(&app, &name, &query).await
 }
 
-/// `GET /datasets/{pid}/logbook?filters=`: the logbook of the first proposal that the dataset names, for those who may
-/// read the dataset by their groups or the proposal. That a dataset is published opens no logbook.
+/// `GET /datasets/{pid}/logbook?filters=`: the logbook of the first proposal that the dataset names, for callers who
+/// may read the dataset through their groups, or who may read the proposal. Publishing a dataset does not open its
+/// logbook.
 async fn of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, query: QueryText) -> Answer {
     let dataset = read::readable(&app, &asker, &pid).await?.json()?;
     let proposal = dataset.pointer("/proposalIds/0").and_then(Value::as_str);
@@ -86,8 +87,9 @@ async fn of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, q
     show(&app, proposal, &query).await
 }
 
-/// Of each of these names, whether a caller who is signed in may read the logbook: the proposal of that name must not be
-/// closed to them. A logbook without a proposal here is for everybody who is signed in, as with the original.
+/// Returns for each of these names whether a signed-in caller may read the logbook: they must be allowed to read the
+/// proposal of that name. A logbook without a proposal here is readable for everyone who is signed in, as with the
+/// original.
 async fn may_read(app: &Scicat, asker: &Asker, names: Vec<String>) -> Result<Vec<bool>, ScicatError> {
     let rights = proposals::rights(app, asker);
     let weight = if names.len() == 1 { Weight::Point } else { Weight::Scan };
@@ -101,7 +103,7 @@ async fn may_read(app: &Scicat, asker: &Asker, names: Vec<String>) -> Result<Vec
     read.await
 }
 
-/// A logbook with the messages that `filters` asks for.
+/// Answers with a logbook and the messages that `filters` asks for.
 async fn show(app: &Scicat, name: &str, query: &QueryText) -> Answer<Response> {
     let filters = query.get("filters").filter(|it| !it.is_empty()).unwrap_or("{}");
     let Value::Object(parsed) = json_parameter("filters", filters)? else {
@@ -110,7 +112,8 @@ async fn show(app: &Scicat, name: &str, query: &QueryText) -> Answer<Response> {
     let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
     let path = format!("/Logbooks/{}?filter={}", encoded(name), encoded(filters));
     let mut logbook = ask(app, &path).await?;
-    // The service may read names more loosely than proposals are named here: what it gives must be what was allowed.
+    // The service may match names less strictly than this server: the logbook in its answer must be the one that was
+    // checked.
     if name_of(&logbook) != Some(name) {
         return Err(no_such_logbook());
     }
@@ -152,12 +155,12 @@ fn messages(logbook: &Value) -> &[Value] {
     logbook.get("messages").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// When a message was sent, in milliseconds, as Matrix notes it.
+/// Returns when a message was sent, in milliseconds, as recorded by Matrix.
 fn sent_ms(message: &Value) -> i64 {
     message.get("origin_server_ts").and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// What the service answers at a path. A token that it no longer takes is replaced once.
+/// Asks the service for a path. If the token is no longer accepted, signs in again once.
 async fn ask(app: &Scicat, path: &str) -> Result<Value, ScicatError> {
     let known = app.logbook_session.token();
     let is_known = known.is_some();
@@ -185,7 +188,7 @@ async fn get_with(app: &Scicat, path: &str, token: &str) -> Result<Vec<u8>, Outg
     request.fetch(timeout(app), ANSWER_BYTES).await
 }
 
-/// Signs in at the service and keeps the token, which it calls `token` or, in its older form, `id`.
+/// Signs in at the service and stores the token, which it calls `token` or, in its older form, `id`.
 async fn sign_in(app: &Scicat) -> Result<String, ScicatError> {
     let settings = &app.settings;
     let credentials =
@@ -197,7 +200,7 @@ async fn sign_in(app: &Scicat) -> Result<String, ScicatError> {
         body: credentials.to_string(),
     };
     let bytes = request.fetch(timeout(app), ANSWER_BYTES).await.map_err(|error| match error {
-        // What a service says of a login may repeat the credentials.
+        // The service's error for a failed login may repeat the credentials.
         OutgoingError::Refused { status, .. } => unusable(&format!("it refused the login with {status}")),
         error => unusable(&error.to_string()),
     })?;
@@ -221,7 +224,7 @@ fn no_such_logbook() -> ScicatError {
     ScicatError::not_found("the logbook service has no such logbook")
 }
 
-/// 502: the service is of no use.
+/// Creates the 502 for a service that cannot be used.
 fn unusable(reason: &str) -> ScicatError {
     ScicatError::with(StatusCode::BAD_GATEWAY, format!("the logbook service cannot be asked: {reason}"))
 }

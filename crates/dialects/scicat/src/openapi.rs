@@ -1,8 +1,9 @@
-//! The `OpenAPI` document of what is served, from which client programs are generated (`/explorer-json`), and a page on
+//! The `OpenAPI` document of the routes, from which client programs are generated (`/explorer-json`), and a page on
 //! which its operations can be tried (`/explorer`).
 //!
-//! `openapi/operations.txt` names each operation, its parameters, its body and its answer; [`schemas`] makes the schemas. A test
-//! asks the router for every operation of the list, another holds the answers of the exchanges against the document.
+//! `openapi/operations.txt` names each operation, its parameters, its body and its answer; [`schemas`] builds the
+//! schemas. One test requests every listed operation from the router, another validates the answers of the recorded
+//! exchanges against the document.
 
 mod schemas;
 
@@ -15,10 +16,10 @@ use serde_json::{Map, Value, json};
 use crate::app::Scicat;
 use crate::resource::Resource;
 
-/// The operations; its first lines say how it is written.
+/// The operations; the first lines of the file describe its syntax.
 const OPERATIONS: &str = include_str!("openapi/operations.txt");
 
-/// The page, which makes itself from the document, and its parts: pages have neither style nor script in themselves.
+/// The page, which builds itself from the document, and its assets: pages contain no inline style or script.
 const EXPLORER: &str = include_str!("openapi/explorer.html");
 const STYLE: &str = include_str!("openapi/explorer.css");
 const SCRIPT: &str = include_str!("openapi/explorer.js");
@@ -26,7 +27,7 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const CSS: HeaderValue = HeaderValue::from_static("text/css; charset=utf-8");
 const JAVASCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
 
-/// Parameters that may come more than once, or whose value is JSON, with what to say of them.
+/// Parameters that may occur more than once, or whose value is JSON, with their descriptions.
 const PARAMETERS: [(&str, &str); 8] = [
     ("filter", "JSON: {\"where\":{},\"fields\":[],\"include\":[],\"limits\":{}}"),
     ("filters", "JSON, as filter elsewhere"),
@@ -38,7 +39,7 @@ const PARAMETERS: [(&str, &str); 8] = [
     ("datasetFields", "JSON: a list of fields to show"),
 ];
 
-/// The description, for the rest of the dialect.
+/// The routes of the document and the page.
 pub(crate) static RESOURCE: Resource = Resource::of_routes(routes);
 
 pub(crate) fn routes() -> Router<Scicat> {
@@ -56,10 +57,10 @@ struct Operation<'a> {
     path: &'a str,
     id: &'a str,
     tag: &'a str,
-    /// Of success; 201 for a `POST` unless the list says otherwise.
+    /// Status of success; 201 for a `POST` unless the list says otherwise.
     status: &'a str,
     body: Option<&'a str>,
-    /// A `!` at the end marks what is required.
+    /// A trailing `!` marks a required parameter.
     query: Vec<&'a str>,
     answer: Option<&'a str>,
 }
@@ -89,14 +90,14 @@ fn operations() -> impl Iterator<Item = Operation<'static>> {
     })
 }
 
-/// The words of all paths, whose case does not matter.
+/// Returns the words of all paths, whose case is ignored.
 pub(crate) fn path_words() -> impl Iterator<Item = String> {
     let described = operations().flat_map(|it| it.path.split('/'));
     let words = described.chain(["explorer", "explorer-json", "testing"]);
     words.filter(|it| !it.is_empty() && !it.starts_with('{')).map(str::to_ascii_lowercase)
 }
 
-/// The whole document.
+/// Returns the whole document.
 pub(crate) fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations() {

@@ -1,14 +1,14 @@
-//! Requests that this server sends to others: the URLs of jobs' actions, DataCite, schemas and logbooks. One deadline for the whole
-//! exchange, answers bounded, no secret of the request in any error.
+//! Requests that this server sends to others: the URLs of jobs' actions, DataCite, schemas and logbooks. Each exchange
+//! has one deadline, answers are limited in size, and no error repeats a secret of the request.
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
 
-/// Most of a refusal that is read, in bytes.
+/// Maximum number of bytes read of an error answer.
 const REFUSAL_BYTES: usize = 64 << 10;
-/// Most of an answer that an error repeats, in characters.
+/// Maximum number of characters of an answer that an error repeats.
 const SHOWN_CHARS: usize = 300;
 
 /// A request to another server.
@@ -16,15 +16,15 @@ const SHOWN_CHARS: usize = 300;
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) url: String,
-    /// Names and values as the configuration has them.
+    /// Names and values as configured.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-/// Why a request came to nothing. Names the server alone: paths and queries may hold secrets.
+/// Reason why a request failed. Names only the server: paths and queries may hold secrets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutgoingError {
-    /// It cannot be sent as it is.
+    /// The request cannot be sent as it is.
     #[error("the request to {server} cannot be made: {reason}")]
     Request { server: String, reason: String },
     /// No answer came.
@@ -36,7 +36,8 @@ pub(crate) enum OutgoingError {
 }
 
 impl OutgoingError {
-    /// Whether the same request may be taken later: nobody answered, or the server says that it is not its time.
+    /// Says whether the same request may succeed later: there was no answer, or the server says that it cannot handle
+    /// it now.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Request { .. } => false,
@@ -51,17 +52,17 @@ impl OutgoingError {
 }
 
 impl Outgoing {
-    /// A plain GET.
+    /// Creates a plain GET request.
     pub(crate) fn get(url: &str) -> Self {
         Self { method: Method::GET, url: url.to_owned(), headers: Vec::new(), body: String::new() }
     }
 
-    /// Sends it; the answer must be a success.
+    /// Sends the request; the answer must be a success.
     pub(crate) async fn send(self, timeout: Duration) -> Result<(), OutgoingError> {
         self.exchange(timeout).await.map(|_| ())
     }
 
-    /// Sends it and gives the answer, which must be a success.
+    /// Sends the request and returns the answer, which must be a success.
     ///
     /// Errors: as for sending; an answer that breaks off, or has more than `most_bytes`.
     pub(crate) async fn fetch(self, timeout: Duration, most_bytes: usize) -> Result<Vec<u8>, OutgoingError> {
@@ -92,7 +93,7 @@ impl Outgoing {
 
 fn client() -> reqwest::Result<Client> {
     pinakes_tls::provider();
-    // What a redirect names nobody has configured.
+    // Redirects are not followed, as their targets have not been configured.
     Client::builder().redirect(reqwest::redirect::Policy::none()).build()
 }
 
@@ -107,7 +108,7 @@ fn headers(named: &[(String, String)]) -> Result<HeaderMap, String> {
     named.iter().map(header).collect()
 }
 
-/// Reads a URL. Errors: why nothing is asked there.
+/// Parses a URL. Errors: why no request is sent there.
 fn address(url: &str) -> Result<Url, String> {
     if has_dot_segment(url) {
         return Err("its path holds a segment of dots, which would lead elsewhere".to_owned());
@@ -115,7 +116,7 @@ fn address(url: &str) -> Result<Url, String> {
     Url::parse(url).map_err(|_| "its URL is not valid".to_owned())
 }
 
-/// An answer within its bound. Errors: it broke off, or is larger.
+/// Reads a whole answer within its limit. Errors: it broke off, or is larger.
 async fn whole(mut answer: Response, most_bytes: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(|_| "its answer broke off".to_owned())? {
@@ -127,7 +128,7 @@ async fn whole(mut answer: Response, most_bytes: usize) -> Result<Vec<u8>, Strin
     Ok(bytes)
 }
 
-/// An answer up to its bound; what came when it broke off.
+/// Reads an answer up to its limit; returns what arrived if it breaks off.
 async fn beginning(mut answer: Response) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Ok(Some(piece)) = answer.chunk().await {
@@ -139,7 +140,7 @@ async fn beginning(mut answer: Response) -> Vec<u8> {
     bytes
 }
 
-/// The kind of failure, without what the request held.
+/// Describes the kind of failure, without the content of the request.
 fn reason(error: &reqwest::Error) -> &'static str {
     if error.is_timeout() {
         "the time for it is over"
@@ -152,7 +153,7 @@ fn reason(error: &reqwest::Error) -> &'static str {
     }
 }
 
-/// Whether the path holds `.` or `..`, also encoded, which URL parsers take away together with the segment before it.
+/// Says whether the path contains `.` or `..`, also encoded, which URL parsers remove together with the segment before.
 fn has_dot_segment(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let is_dots = |segment: &str| {
@@ -162,7 +163,7 @@ fn has_dot_segment(url: &str) -> bool {
     path.split(['/', '\\']).any(is_dots)
 }
 
-/// `example.org:8080` of a URL.
+/// Returns the host and port of a URL, such as `example.org:8080`.
 pub(crate) fn server_of(url: &str) -> String {
     let authority = url.parse::<http::Uri>().ok().and_then(|it| it.authority().cloned());
     authority.map_or_else(

@@ -1,5 +1,5 @@
 //! Policies: what happens to the data of an owner group (section 8 of the contract). The first dataset of a
-//! group makes its policy, and the policy gives every dataset of the group its classification.
+//! group creates its policy, and the policy determines the classification of every dataset of the group.
 
 pub(crate) mod seen;
 
@@ -28,7 +28,7 @@ use crate::validate::Form;
 
 static LISTING: Listing = Listing::stored(&POLICY);
 
-/// Policies, for the rest of the dialect.
+/// The routes and kind of policies.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&POLICY],
     imported: &[Imported {
@@ -55,7 +55,7 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v3/policies/{id}", get(by_id).patch(patch).delete(delete))
 }
 
-/// What the first dataset of a group says about the policy of the group.
+/// The fields of a group's first dataset that determine its policy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct First<'d> {
     pub(crate) owner_group: &'d str,
@@ -63,7 +63,7 @@ pub(crate) struct First<'d> {
     pub(crate) classification: &'d str,
 }
 
-/// The policy of a group whose first dataset is being created by `username`.
+/// Returns the policy of a group whose first dataset is being created by `username`.
 pub(crate) fn of_new_group(app: &Scicat, first: First<'_>, username: &str) -> Value {
     let managers: Vec<&str> = first.owner_email.split(',').map(str::trim).collect();
     let mut policy = Map::new();
@@ -79,7 +79,7 @@ pub(crate) fn of_new_group(app: &Scicat, first: First<'_>, username: &str) -> Va
     Value::Object(policy)
 }
 
-/// Refuses whoever does not keep the policies.
+/// Refuses callers who do not administer policies.
 fn require_keeper(app: &Scicat, asker: &Asker) -> Result<(), ScicatError> {
     let is_keeper = asker.rights.of_keeper(&app.settings.policy_groups).is_admin;
     if is_keeper { Ok(()) } else { Err(ScicatError::forbidden_resource()) }
@@ -116,7 +116,7 @@ async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, headers
     }
 }
 
-/// The policy with that `_id`, or of that group.
+/// Returns the condition for the policy with that `_id`, or of that group.
 fn named(id: &str) -> Expr {
     let by_object_id = Expr::Is("_id".into(), Condition::Text(id.to_owned()));
     Expr::Or(vec![by_object_id, Expr::Ids(vec![id.to_owned()])])
@@ -160,7 +160,7 @@ async fn patch(
     Ok(answer::stored_json(StatusCode::OK, stored))
 }
 
-/// Replaces fields of a policy. A policy that changes its group is kept under the new one.
+/// Replaces fields of a policy. A policy whose group changes is stored under the new group.
 fn change(
     txn: &mut Txn<'_>,
     record: &Record,
@@ -203,8 +203,8 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Ans
     Ok(answer::stored_json(StatusCode::OK, record.body))
 }
 
-/// `POST /policies/updateWhere` `{"ownerGroupList":"g1,g2","data":{…}}`: the keepers of policies, and those who
-/// are named as a policy's managers. Groups without a policy are passed over.
+/// `POST /policies/updateWhere` `{"ownerGroupList":"g1,g2","data":{…}}`: for administrators of policies, and
+/// for the managers that a policy names. Groups without a policy are skipped.
 async fn update_where(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
     asker.forbid_anonymous()?;
     let body = app.object(&headers, body).await?;
@@ -235,7 +235,7 @@ async fn update_where(app: State<Scicat>, asker: Asker, headers: HeaderMap, body
     Ok(answer::json(StatusCode::OK, &json!({"submissionResponse": "successful policy update"})))
 }
 
-/// `"g1,g2"` or `["g1","g2"]`.
+/// Parses `"g1,g2"` or `["g1","g2"]`.
 fn group_list(body: &Map<String, Value>) -> Result<Vec<String>, ScicatError> {
     match body.get("ownerGroupList") {
         Some(Value::String(text)) => {
@@ -248,7 +248,7 @@ fn group_list(body: &Map<String, Value>) -> Result<Vec<String>, ScicatError> {
     }
 }
 
-/// The names under which a caller may stand among a policy's managers.
+/// Returns the names under which the caller may be listed among a policy's managers.
 fn own_names(asker: &Asker) -> Vec<String> {
     let Some(user) = asker.caller().user.as_deref() else { return Vec::new() };
     user.email.iter().cloned().chain([user.username.clone()]).collect()

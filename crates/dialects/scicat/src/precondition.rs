@@ -1,4 +1,4 @@
-//! `If-Unmodified-Since`, as SciCat takes it.
+//! `If-Unmodified-Since`, as SciCat interprets it.
 
 use http::header::IF_UNMODIFIED_SINCE;
 use http::{HeaderMap, StatusCode};
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use crate::dates;
 use crate::error::ScicatError;
 
-/// `If-Unmodified-Since`: applied only to what was not changed later, to the millisecond where the date says
-/// milliseconds, as clients send them that send back `updatedAt`. An HTTP date names a whole second. A date that cannot
-/// be read is ignored.
+/// `If-Unmodified-Since`: a change is applied only if the record was not modified after this date. The comparison is
+/// exact to the millisecond if the date contains milliseconds, as when a client sends back `updatedAt`; an HTTP date
+/// covers a whole second. A date that cannot be parsed is ignored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Precondition(Option<Since>);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Since {
     ms: i64,
-    /// How long the instant is that the date names.
+    /// Precision of the date, in milliseconds.
     unit_ms: i64,
 }
 
@@ -30,7 +30,7 @@ impl Precondition {
         Self(text.and_then(since))
     }
 
-    /// Refuses with 412 when the record changed since; `what` and `place` are the message's words.
+    /// Refuses with 412 if the record has changed since; `what` and `place` are inserted into the message.
     pub(crate) fn check(
         self,
         what: &str,

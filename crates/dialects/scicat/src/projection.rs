@@ -5,19 +5,19 @@ use serde_json::{Map, Value};
 
 use crate::error::ScicatError;
 
-/// The fields that an answer shows; `_id` always comes too.
+/// The fields that an answer shows; `_id` is always included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
-    /// All of them.
+    /// All fields.
     Everything,
     /// Only these dotted paths.
     Only(Vec<String>),
-    /// All but these dotted paths.
+    /// All except these dotted paths.
     Without(Vec<String>),
 }
 
 impl Projection {
-    /// From `["pid","size"]`, `{"pid":1}` or `{"owner":false}`. Another type: 400 in shape E4.
+    /// Parses `["pid","size"]`, `{"pid":1}` or `{"owner":false}`. Errors: 400 in shape E4 for another type.
     pub fn parse(fields: &Value) -> Result<Self, ScicatError> {
         match fields {
             Value::Null => Ok(Self::Everything),
@@ -47,12 +47,12 @@ impl Projection {
         Ok(if shown.is_empty() { Self::Without(hidden) } else { Self::Only(shown) })
     }
 
-    /// Whether every field is shown, so that stored bytes can be sent as they are.
+    /// Says whether every field is shown, so that stored bytes can be sent as they are.
     pub fn is_everything(&self) -> bool {
         *self == Self::Everything
     }
 
-    /// Whether the field is shown.
+    /// Says whether the field is shown.
     pub fn shows(&self, name: &str) -> bool {
         match self {
             Self::Everything => true,
@@ -61,7 +61,8 @@ impl Projection {
         }
     }
 
-    /// Whether only parts of the field are shown: something below it is chosen or left out, not the field itself.
+    /// Says whether only parts of the field are shown: paths below it are selected or left out, but not the field
+    /// itself.
     pub fn divides(&self, name: &str) -> bool {
         let is_below = |it: &String| it.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         match self {
@@ -71,7 +72,7 @@ impl Projection {
         }
     }
 
-    /// What is chosen of a field, seen from inside it.
+    /// Returns the projection that applies inside a field.
     pub fn below(&self, field: &str) -> Self {
         let inside = |names: &[String]| -> Vec<String> {
             let below = names.iter().filter_map(|it| it.strip_prefix(field)?.strip_prefix('.'));
@@ -84,7 +85,7 @@ impl Projection {
         }
     }
 
-    /// Takes away what is not shown.
+    /// Removes the fields that are not shown.
     pub fn apply(&self, document: &mut Map<String, Value>) {
         match self {
             Self::Everything => {}
@@ -108,7 +109,7 @@ impl Projection {
     }
 }
 
-/// What of a field is shown by dotted names below it.
+/// Returns the part of a field that is selected by dotted names below it.
 fn part_of(name: &str, value: Value, names: &[String]) -> Option<Value> {
     let below: Vec<String> =
         names.iter().filter_map(|it| it.strip_prefix(name)?.strip_prefix('.')).map(str::to_owned).collect();

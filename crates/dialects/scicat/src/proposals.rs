@@ -1,5 +1,5 @@
-//! Proposals: what was applied for, by whom, and when it is measured (section 8 of the contract). Lists and counts
-//! take `filters=`, not `filter=`.
+//! Proposals: applications for measurements, their applicants and measurement periods (section 8 of the contract).
+//! Lists and counts take `filters=`, not `filter=`.
 
 pub(crate) mod counts;
 
@@ -34,10 +34,10 @@ static LISTING: Listing = Listing::stored(&PROPOSAL);
 
 static SEARCH: Search = Search { kind: &PROPOSAL, quantities: "metadata", quantity_key: "scientific" };
 
-/// Dates of a proposal that go out in one form.
+/// Dates of a proposal that are sent in one format.
 const DATES: [&str; 2] = ["startTime", "endTime"];
 
-/// Proposals, for the rest of the dialect.
+/// The routes and kind of proposals.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&PROPOSAL],
     imported: &[Imported {
@@ -68,7 +68,7 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v3/proposals/{pid}/datasets", get(datasets))
 }
 
-/// The caller's rights over proposals.
+/// Returns the caller's rights to proposals.
 pub(crate) fn rights(app: &Scicat, asker: &Asker) -> Rights {
     asker.rights.of_keeper(&app.settings.proposal_groups)
 }
@@ -77,9 +77,9 @@ fn require_keeper(app: &Scicat, asker: &Asker) -> Result<(), ScicatError> {
     if rights(app, asker).is_admin { Ok(()) } else { Err(ScicatError::forbidden_resource()) }
 }
 
-/// A proposal that the caller may read.
+/// Returns a proposal that the caller may read.
 ///
-/// Errors: 404 when it is not there, 403 when it is not for the caller.
+/// Errors: 404 if it does not exist, 403 if the caller may not read it.
 pub(crate) async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
     let Some((record, class)) = listing::with_class(asker, &PROPOSAL, id).await? else {
         return Err(ScicatError::not_found(format!("Proposal: {id} not found")));
@@ -98,7 +98,7 @@ async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: Heade
     LISTING.list(&asker, &filter(&query, &headers)?, rights(&app, &asker).visible()).await
 }
 
-/// `GET /proposals/findOne?filter=` (also `filters=`): the first row, or nothing at all.
+/// `GET /proposals/findOne?filter=` (also `filters=`): the first row, or an empty answer.
 async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     let filter = match filter::text("filter", &query, &headers)? {
         Some(text) => filter::parse(Some(text), &PROPOSAL)?,
@@ -107,7 +107,7 @@ async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: H
     LISTING.first(&asker, &filter, rights(&app, &asker).visible()).await
 }
 
-/// `GET /proposals/count?filters=`, or `?filter=` with the condition alone.
+/// `GET /proposals/count?filters=`, or `?filter=` with only the condition.
 async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     let condition = match object_parameter(&query, "filter")? {
         condition if condition.is_empty() => filter(&query, &headers)?.condition,
@@ -131,14 +131,14 @@ async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, headers
     LISTING.one(readable(&app, &asker, &id).await?, &headers)
 }
 
-/// `{"canAccess":…}`; nobody can access what is not there.
+/// Answers with `{"canAccess":…}`; false if the proposal does not exist.
 async fn authorization(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     let found = listing::with_class(&asker, &PROPOSAL, &id).await?;
     let may_read = found.is_some_and(|(_, class)| rights(&app, &asker).may_read(&class));
     Ok(answer::json(StatusCode::OK, &json!({"canAccess": may_read})))
 }
 
-/// `GET /proposals/{pid}/datasets`: for those who keep proposals, of the datasets that they may see.
+/// `GET /proposals/{pid}/datasets`: for administrators of proposals; shows the datasets that they may see.
 async fn datasets(
     app: State<Scicat>,
     asker: Asker,
@@ -170,7 +170,7 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     Ok(answer::stored_json(StatusCode::CREATED, stored))
 }
 
-/// Datasets may have come before their proposal: they count from the start.
+/// Inserts a proposal. Datasets that were stored before it are counted.
 fn insert(
     txn: &mut Txn<'_>,
     id: &str,
@@ -193,7 +193,8 @@ async fn is_valid(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Bo
     Ok(answer::json(StatusCode::OK, &json!({"valid": is_valid})))
 }
 
-/// The faults of the table, and a type that the site does not list. A site without a list takes any type.
+/// Returns the faults of the table, and one for a type that the site does not list. A site without a list accepts
+/// any type.
 fn faults(app: &Scicat, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
     let mut faults = dto::PROPOSAL.check(body, form);
     let known = &app.settings.proposal_types;
@@ -207,7 +208,7 @@ fn faults(app: &Scicat, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
     faults
 }
 
-/// Dates in one form, an id for each stay. Metadata stay as they were sent, without SI values.
+/// Normalises dates and adds an id to each measurement period. Metadata stays as it was sent, without SI values.
 fn normalise(app: &Scicat, proposal: &mut Map<String, Value>) {
     crate::documents::normalise_dates(proposal, &DATES);
     let periods = proposal.get_mut("MeasurementPeriodList").and_then(Value::as_array_mut);
@@ -217,7 +218,8 @@ fn normalise(app: &Scicat, proposal: &mut Map<String, Value>) {
     }
 }
 
-/// Order of the checks: role 403, missing 404, table 400, precondition 412. What a patch does not name stays.
+/// Order of the checks: role 403, missing 404, table 400, precondition 412. Fields that a patch does not name
+/// stay.
 async fn patch(
     app: State<Scicat>,
     asker: Asker,
@@ -239,7 +241,7 @@ async fn patch(
     Ok(answer::stored_json(StatusCode::OK, stored.await?))
 }
 
-/// Deletes a proposal and the attachments that belong to nothing else; its datasets stay.
+/// Deletes a proposal and the attachments that belong to nothing else. Its datasets stay.
 async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());

@@ -1,6 +1,6 @@
-//! Published data: sets of datasets with a DOI (section 8 of the contract). Stored once, in the form of v4, where
-//! most fields of v3 live in `metadata`; `forms.rs` turns one into the other, `publication.rs` has the steps from
-//! private to registered, `schema.rs` checks the metadata against the site's JSON schema.
+//! Published data: sets of datasets with a DOI (section 8 of the contract). Stored once, in the form of v4, where most
+//! fields of v3 are in `metadata`; `forms.rs` converts between the two, `publication.rs` has the steps from private to
+//! registered, `schema.rs` checks the metadata against the site's JSON schema.
 
 pub(crate) mod access;
 mod datacite;
@@ -37,7 +37,7 @@ use crate::published_data::forms::{parsed, shown};
 use crate::resource::{self, Resource};
 use crate::validate::Form;
 
-/// Published data, for the rest of the dialect.
+/// The routes and kind of published data.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&PUBLISHED_DATA],
     imported: &[Imported {
@@ -104,7 +104,7 @@ fn filter(query: &QueryText, headers: &HeaderMap, api: Api) -> Result<Filter, Sc
 }
 
 async fn list(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, api: Api) -> Answer {
-    // The frontend sends parts of a filter as parameters of their own.
+    // The frontend sends parts of a filter as separate parameters.
     let mut filter = filter(&query, &headers, api)?;
     let parameter = |name: &str| query.get(name).filter(|it| !it.is_empty());
     if let Some(limits) = parameter("limits") {
@@ -116,7 +116,7 @@ async fn list(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderM
     listing(api).list(&asker, &filter, visible(&asker, api)).await
 }
 
-/// `fields={"status":"registered"}`: fields that must equal.
+/// Parses `fields={"status":"registered"}`: fields that must have these values.
 fn condition_of_fields(text: &str, api: Api) -> Result<Expr, ScicatError> {
     let named = json!({"where": json_parameter("fields", text)?});
     let named = if api == Api::V3 { forms::filter_with_v4_names(named) } else { named };
@@ -141,14 +141,14 @@ async fn by_id(
     listing(api).one(readable(&asker, &id, api).await?, &headers)
 }
 
-/// `{"metadataSchema":…,"uiSchema":…}`, as the site's settings have it.
+/// Answers with `{"metadataSchema":…,"uiSchema":…}` from the site's settings.
 async fn config(app: State<Scicat>, _: Asker) -> Answer {
     Ok(answer::stored_json(StatusCode::OK, app.settings.published_data_config.clone().into()))
 }
 
-/// `GET /publisheddata/formpopulate?pid=`: what the form for a publication of this dataset begins with.
+/// `GET /publisheddata/formpopulate?pid=`: the initial values of the form for a publication of this dataset.
 ///
-/// In v4 with the metadata that the site's schema gives by itself.
+/// In v4 including the defaults of the site's metadata schema.
 async fn form_populate(app: State<Scicat>, asker: Asker, query: QueryText, api: Api) -> Answer {
     require_user(&asker, Api::V3)?;
     let pid = query.get("pid").unwrap_or_default().to_owned();
@@ -206,7 +206,7 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     publication.insert("doi".to_owned(), doi.clone().into());
     publication.insert("_id".to_owned(), doi.clone().into());
     let mut given = if api == Api::V3 { forms::v4_of(body) } else { body };
-    // Steps are taken on routes of their own, but v3 takes what was registered elsewhere.
+    // The status changes only through its own routes, except that v3 accepts publications registered elsewhere.
     let is_registered = api == Api::V3 && crate::documents::text(&given, "status") == status::REGISTERED;
     given.retain(|name, _| name != "status" && (name != "registeredTime" || is_registered));
     resource::complete(&mut publication, given, &dto::V4);
@@ -227,8 +227,8 @@ fn table(api: Api) -> &'static crate::validate::Dto {
     if api == Api::V3 { &dto::V3 } else { &dto::V4 }
 }
 
-/// `PATCH`, and `POST /{id}/resync`, which corrects a publication that is registered already, at DataCite too. Order of the checks:
-/// anonymous, missing 404, table 400, caller 403, and in v4 400 for a `PATCH` of what is registered.
+/// `PATCH`, and `POST /{id}/resync`, which corrects a publication that is already registered, at DataCite too. Order of
+/// the checks: anonymous, missing 404, table 400, caller 403, and in v4 400 for a `PATCH` of a registered publication.
 async fn change(
     app: State<Scicat>,
     asker: Asker,
@@ -240,7 +240,7 @@ async fn change(
 ) -> Answer {
     require_user(&asker, api)?;
     let mut body = app.object(&headers, body).await?;
-    // Clients send back what they have read: what only the server sets cannot be changed.
+    // Clients send back what they have read; fields that only the server sets cannot be changed.
     const SET_BY_SERVER: [&str; 9] =
         ["doi", "_id", "id", "__v", "status", "registeredTime", "createdBy", "updatedBy", "createdAt"];
     body.retain(|name, _| name != "updatedAt" && !SET_BY_SERVER.contains(&name.as_str()));
@@ -286,7 +286,7 @@ async fn change(
     shown(&stored, api)
 }
 
-/// What is private: the groups that delete may, and whoever made it. What others have seen stays.
+/// Deletes a private publication, for its creator and the groups that may delete. What others have seen stays.
 async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Answer {
     require_user(&asker, api)?;
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
@@ -300,7 +300,7 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: A
                 require_editor(&rights, &publication, api)?;
             }
             let found = crate::documents::text(&publication, "status");
-            // In v3 the groups that delete take back what was registered, too.
+            // In v3 the groups that may delete can also withdraw registered publications.
             let is_taken_back = api == Api::V3 && rights.may_delete;
             if found != status::PRIVATE && !is_taken_back {
                 let message = format!("Published data that is {found} cannot be deleted");

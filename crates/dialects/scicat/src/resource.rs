@@ -1,9 +1,9 @@
-//! What every resource has in common: how it describes itself, and how the records that are one JSON document each are
+//! What all resources share: how a resource describes itself, and how records that are one JSON document each are
 //! created, changed and deleted.
 //!
 //! A new resource is a kind in `kinds.rs`, a file with its routes, handlers and a [`Resource`], and a line in
-//! `resources.rs`; where its changes can be tracked, one in `tracking.rs` and one in `history.rs`. Its operations are
-//! described in `openapi/operations.txt`.
+//! `resources.rs`; if its changes can be tracked, also a line in `tracking.rs` and one in `history.rs`. Its operations
+//! are described in `openapi/operations.txt`.
 
 use axum::Router;
 use bytes::Bytes;
@@ -20,18 +20,18 @@ use crate::import::imported::Imported;
 use crate::tracking::Tracking;
 use crate::validate::Dto;
 
-/// A resource: what the rest of the dialect must know of it.
+/// A resource: what the rest of the dialect needs to know about it.
 pub(crate) struct Resource {
     /// The kinds of its records.
     pub(crate) kinds: &'static [&'static Kind],
-    /// Its routes, in small letters.
+    /// Its routes, in lower case.
     pub(crate) routes: fn() -> Router<Scicat>,
-    /// Those of its records that are imported and exported.
+    /// The types of its records that are imported and exported.
     pub(crate) imported: &'static [Imported],
 }
 
 impl Resource {
-    /// One that keeps no records, to be completed.
+    /// Creates a resource without records; also the base for others.
     pub(crate) const fn of_routes(routes: fn() -> Router<Scicat>) -> Self {
         Self { kinds: &[], routes, imported: &[] }
     }
@@ -42,7 +42,7 @@ pub(crate) fn require_sound(faults: &[Fault]) -> Result<(), ScicatError> {
     if faults.is_empty() { Ok(()) } else { Err(ScicatError::faults_as_list(faults)) }
 }
 
-/// What a checked body adds to what the server has set: `null` is as good as absent, defaults are filled in.
+/// Adds a checked body to what the server has set: `null` counts as absent, and defaults are filled in.
 pub(crate) fn complete(document: &mut Map<String, Value>, mut body: Map<String, Value>, table: &Dto) {
     body.retain(|_, value| !value.is_null());
     table.fill_defaults(&mut body);
@@ -51,9 +51,9 @@ pub(crate) fn complete(document: &mut Map<String, Value>, mut body: Map<String, 
     }
 }
 
-/// Stores a new record and gives its bytes.
+/// Stores a new record and returns its bytes.
 ///
-/// Errors: `taken` when its id, or a value that is unique, is another's.
+/// Errors: `taken` if its id, or another unique value, is already used.
 pub(crate) async fn insert(
     asker: &Asker,
     kind: &'static Kind,
@@ -71,9 +71,9 @@ pub(crate) async fn insert(
     }
 }
 
-/// Lets `change` work on a stored document, notes who changed it and gives its bytes.
+/// Applies `change` to a stored document, records who changed it and returns its bytes.
 ///
-/// Errors: 404 in shape E3 when it is not there; whatever `change` refuses.
+/// Errors: 404 in shape E3 if it does not exist; whatever `change` refuses.
 pub(crate) async fn change(
     asker: &Asker,
     kind: &'static Kind,
@@ -96,7 +96,7 @@ pub(crate) async fn change(
         .await
 }
 
-/// Replaces a stored document within a transaction, notes the change and gives the new bytes.
+/// Replaces a stored document within a transaction, tracks the change and returns the new bytes.
 pub(crate) fn update(
     txn: &mut Txn<'_>,
     kind: &'static Kind,
@@ -119,7 +119,7 @@ pub(crate) fn apply(document: &mut Map<String, Value>, changes: &Map<String, Val
     }
 }
 
-/// `taken` in place of the store's word for a unique value that is another's.
+/// Returns `taken` instead of the store's error about a unique value that is already used.
 pub(crate) fn or_taken(error: ScicatError, taken: ScicatError) -> ScicatError {
     match error {
         ScicatError::Refused(Refusal::Store(StoreError::Duplicate { .. })) => taken,
@@ -127,9 +127,9 @@ pub(crate) fn or_taken(error: ScicatError, taken: ScicatError) -> ScicatError {
     }
 }
 
-/// Deletes a record and answers with what it was.
+/// Deletes a record and answers with its last content.
 ///
-/// Errors: 404 in shape E3 when it is not there; whatever `allow` refuses.
+/// Errors: 404 in shape E3 if it does not exist; whatever `allow` refuses.
 pub(crate) async fn delete(
     asker: &Asker,
     kind: &'static Kind,

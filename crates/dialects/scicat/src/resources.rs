@@ -1,5 +1,5 @@
-//! The list of all resources. From it come the kinds that are stored, the routes, the words of paths, and what
-//! imports and exports know.
+//! The list of all resources. The stored kinds, the routes, the words of paths, and the types for import and
+//! export are derived from it.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use pinakes_store::Kind;
 
 use crate::resource::Resource;
 
-/// All of them. Exports write records in this order, what others refer to first.
+/// All resources. Exports write records in this order; records that others refer to come first.
 pub(crate) static RESOURCES: [&Resource; 15] = [
     &crate::datasets::RESOURCE,
     &crate::blocks::RESOURCE,
@@ -26,6 +26,6 @@ pub(crate) static RESOURCES: [&Resource; 15] = [
     &crate::openapi::RESOURCE,
 ];
 
-/// Every kind of record that the dialect keeps, to be declared when the catalogue is opened.
+/// Every kind of record that the dialect stores, to be declared when the catalogue is opened.
 pub static KINDS: LazyLock<Vec<&'static Kind>> =
     LazyLock::new(|| RESOURCES.iter().flat_map(|it| it.kinds).copied().collect());

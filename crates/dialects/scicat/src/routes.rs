@@ -1,4 +1,4 @@
-//! The dialect's routes and how it is mounted.
+//! The dialect's routes and its mount.
 
 use axum::{Extension, Router};
 use pinakes_http::entrance::TENANT_HEADER;
@@ -11,13 +11,14 @@ use crate::resources::RESOURCES;
 use crate::settings::Settings;
 use crate::{openapi, testing};
 
-/// SciCat's clients send their token as `Authorization`, with or without a scheme, old ones in the query.
+/// SciCat's clients send their token as `Authorization`, with or without a scheme; old ones send it in the
+/// query.
 const ENTRANCE: Entrance = Entrance {
     tokens: &[TokenPlace::Bearer, TokenPlace::Query("access_token")],
     tenant_headers: &[TENANT_HEADER],
 };
 
-/// The dialect as the shell serves it. `testing` adds the route that empties kinds.
+/// Returns the dialect as the shell serves it. `testing` adds the route that empties kinds.
 pub fn mount(context: Context, settings: Settings, testing: testing::Testing) -> Mount {
     let app = Scicat::new(context, settings);
     app.outbox.start();
@@ -39,7 +40,7 @@ pub fn mount(context: Context, settings: Settings, testing: testing::Testing) ->
     }
 }
 
-/// `Cannot GET /api/v3/nothing`.
+/// Answers `Cannot GET /api/v3/nothing`.
 async fn not_found(method: http::Method, uri: http::Uri, asked: Option<Extension<AskedUri>>) -> ScicatError {
     let uri = asked.map_or(uri, |it| it.0.0);
     let path = uri.path_and_query().map_or_else(|| uri.path(), http::uri::PathAndQuery::as_str);

@@ -1,5 +1,5 @@
-//! Samples: what was measured (section 8 of the contract). Their characteristics hold quantities, which searches
-//! compare in SI units as they do those of datasets.
+//! Samples: what was measured (section 8 of the contract). Their characteristics contain quantities, which searches
+//! compare in SI units, as for datasets.
 
 use axum::Router;
 use axum::body::Body;
@@ -32,7 +32,7 @@ static LISTING: Listing = Listing::stored(&SAMPLE);
 
 static SEARCH: Search = Search { kind: &SAMPLE, quantities: QUANTITIES, quantity_key: "characteristics" };
 
-/// Samples, for the rest of the dialect.
+/// The routes and kind of samples.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&SAMPLE],
     imported: &[Imported {
@@ -61,14 +61,15 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v3/samples/{id}/datasets", get(datasets))
 }
 
-/// The caller's rights over samples: those who create any read only their own, shared and public ones, as others do.
+/// Returns the caller's rights to samples. Callers who may create any sample still read only their own, shared and
+/// public ones, as others do.
 pub(crate) fn rights(_: &Scicat, asker: &Asker) -> Rights {
     asker.rights.of_keeper(&[])
 }
 
-/// A sample that the caller may read.
+/// Returns a sample that the caller may read.
 ///
-/// Errors: 404 when it is not there, 403 when it is not for the caller.
+/// Errors: 404 if it does not exist, 403 if the caller may not read it.
 pub(crate) async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
     let Some((record, class)) = listing::with_class(asker, &SAMPLE, id).await? else {
         return Err(ScicatError::not_found(format!("Sample: {id} not found")));
@@ -91,7 +92,7 @@ async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: H
     LISTING.first(&asker, &filter(&query, &headers)?, rights(&app, &asker).visible()).await
 }
 
-/// `GET /samples/count?filter=`, or `?fields=` as the frontend's search form counts.
+/// `GET /samples/count?filter=`, or `?fields=`, which the frontend's search form uses.
 async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     let rights = rights(&app, &asker);
     let condition = match query.get("fields").filter(|it| !it.is_empty()) {
@@ -115,14 +116,14 @@ async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, headers
     LISTING.one(readable(&app, &asker, &id).await?, &headers)
 }
 
-/// `{"canAccess":…}`; nobody can access what is not there.
+/// Answers with `{"canAccess":…}`; false if the sample does not exist.
 async fn authorization(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     let found = listing::with_class(&asker, &SAMPLE, &id).await?;
     let may_read = found.is_some_and(|(_, class)| rights(&app, &asker).may_read(&class));
     Ok(answer::json(StatusCode::OK, &json!({"canAccess": may_read})))
 }
 
-/// `GET /samples/{id}/datasets`: of the datasets that the caller may see.
+/// `GET /samples/{id}/datasets`: those datasets that the caller may see.
 async fn datasets(
     app: State<Scicat>,
     asker: Asker,
@@ -202,7 +203,7 @@ async fn patch(
     Ok(answer::stored_json(StatusCode::OK, stored.await?))
 }
 
-/// Deletes a sample and the attachments that belong to nothing else; its datasets stay.
+/// Deletes a sample and the attachments that belong to nothing else. Its datasets stay.
 async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());

@@ -1,8 +1,9 @@
 //! Scientific metadata: quantities and their SI values.
 //!
 //! A quantity is an object with a value and a unit: a key that starts with `v` and one that starts with `u`, neither
-//! ending in `SI`, the last of each. On write it gains `valueSI` and `unitSI`, which searches compare. Objects that are
-//! no quantity are searched inside; lists are left alone. Sources: sections 4.4 to 4.6 of the `SciCat` contract.
+//! ending in `SI`, the last of each. When it is written it gets `valueSI` and `unitSI`, which searches compare. Objects
+//! that are not quantities are searched inside; lists are left alone. Sources: sections 4.4 to 4.6 of the `SciCat`
+//! contract.
 
 mod tree;
 
@@ -19,32 +20,33 @@ pub(crate) use self::tree::{Fields, Name, Tree};
 const VALUE_SI: &str = "valueSI";
 const UNIT_SI: &str = "unitSI";
 
-/// Deepest nesting that is searched for quantities.
+/// Maximum nesting that is searched for quantities.
 const MAX_DEPTH: usize = 64;
 
-/// Stands between a key and its human name where both are counted together.
+/// Separates a key from its human-readable name where both are counted together.
 const NAME_MARK: char = '\u{1}';
-/// Longest human name that is kept with its key.
+/// Maximum length of a human-readable name that is kept with its key, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Digits of a value that was converted for an answer.
+/// Significant digits of a value that is converted for an answer.
 const N_ANSWER_DIGITS: usize = 3;
 
-/// Numbers up to this are written without a fraction if they have none: 2^53, beyond which doubles skip integers.
+/// Integers up to this are written without a fraction: 2^53, above which doubles cannot represent every integer.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// Gives every quantity in `metadata` its `valueSI` and `unitSI`, replacing those it has. Of a quantity whose unit is
-/// empty those that were sent along are removed: they would be found by searches and be wrong.
+/// Sets `valueSI` and `unitSI` of every quantity in `metadata`, replacing existing ones. They are removed from a
+/// quantity whose unit is empty: searches would find them although they are wrong.
 ///
-/// An unknown unit, and a value that is no number, are their own SI value and unit.
+/// An unknown unit, and a value that is not a number, are copied as SI value and unit.
 pub fn enrich(metadata: &mut Map<String, Value>) {
     let mut fields = Fields::of(metadata);
     fields.enrich();
     *metadata = fields.into_map();
 }
 
-/// Shows the quantity at the top-level key `key` in unit `unit_text`: value and unit are converted, the value to three
-/// significant digits; `valueSI` and `unitSI` stay. Nothing happens if it is no quantity or cannot be converted.
+/// Converts the quantity at the top-level key `key` to the unit `unit_text`: value and unit are replaced, the value
+/// with three significant digits; `valueSI` and `unitSI` stay. Does nothing if it is not a quantity or cannot be
+/// converted.
 pub fn show_in_unit(metadata: &mut Map<String, Value>, key: &str, unit_text: &str) {
     let Some(Value::Object(object)) = metadata.get_mut(key) else { return };
     if let Some((value_key, shown, unit_key, unit)) = in_unit(&Fields::of(object), unit_text) {
@@ -53,7 +55,7 @@ pub fn show_in_unit(metadata: &mut Map<String, Value>, key: &str, unit_text: &st
     }
 }
 
-/// Key and content of a quantity's value and unit once they are converted.
+/// Returns key and content of a quantity's value and unit after conversion.
 fn in_unit(quantity: &Fields<'_>, unit_text: &str) -> Option<(String, Value, String, String)> {
     let ((value_key, value), (unit_key, unit)) = members_of_quantity(quantity)?;
     let to = pinakes_units::unit(unit_text)?;
@@ -63,25 +65,26 @@ fn in_unit(quantity: &Fields<'_>, unit_text: &str) -> Option<(String, Value, Str
         .then(|| (value_key.to_owned(), shown.into(), unit_key.to_owned(), to.text().to_owned()))
 }
 
-/// A number of unit `unit_text` in SI and the SI unit's text, for a search condition. `None` if the unit is unknown.
+/// Converts a number in unit `unit_text` to SI for a search condition; returns it with the SI unit's text, or `None` if
+/// the unit is unknown.
 pub fn condition_in_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
     pinakes_units::to_si(value, unit_text)
 }
 
-/// Adds the dotted keys of `metadata`, in order: quantities, lists and plain values by their key, objects by those
-/// inside (`parent.child`). Keys of the original's junk list are left out. A key that is met on two ways comes twice. One
-/// whose object says `human_name` is followed by `NAME_MARK` and that name.
+/// Adds the dotted keys of `metadata`, in order: quantities, lists and plain values by their key, objects by the keys
+/// inside (`parent.child`). Keys on the original's junk list are left out. A key that is reached in two ways is added
+/// twice. If its object has a `human_name`, the key is followed by `NAME_MARK` and that name.
 pub fn add_keys(metadata: &Map<String, Value>, keys: &mut Texts) {
     Fields::of(metadata).add_keys(keys);
 }
 
 impl Fields<'_> {
-    /// [`enrich`].
+    /// Does what [`enrich`] does.
     pub(crate) fn enrich(&mut self) {
         enrich_inside(self, MAX_DEPTH);
     }
 
-    /// [`add_keys`].
+    /// Does what [`add_keys`] does.
     pub(crate) fn add_keys(&self, keys: &mut Texts) {
         add_keys_inside(self, &mut String::new(), keys, MAX_DEPTH);
     }
@@ -104,12 +107,13 @@ fn enrich_inside(object: &mut Fields<'_>, depth: usize) {
     }
 }
 
-/// Value and unit of an object that is a quantity. An object whose `u` key does not hold a text (a `user`, say) is not a quantity.
+/// Returns value and unit of an object that is a quantity. An object whose `u` key does not hold a text (a `user`, say)
+/// is not a quantity.
 fn quantity<'o, 't>(object: &'o Fields<'t>) -> Option<(&'o Tree<'t>, &'o str)> {
     members_of_quantity(object).map(|(value, unit)| (value.1, unit.1))
 }
 
-/// The same with their keys.
+/// Returns value and unit of a quantity with their keys.
 #[expect(clippy::type_complexity, reason = "two members")]
 fn members_of_quantity<'o, 't>(
     object: &'o Fields<'t>,
@@ -137,7 +141,7 @@ fn value_in_si(value: &Tree<'_>, unit: &Unit) -> Option<Tree<'static>> {
     converted(value, &|it| unit.value_to_si(it))
 }
 
-/// A number, a numeric text or a list of these, each through `convert`. `None` for anything else.
+/// Applies `convert` to a number, a numeric text or a list of these. `None` for anything else.
 fn converted(value: &Tree<'_>, convert: &impl Fn(f64) -> f64) -> Option<Tree<'static>> {
     match value {
         Tree::List(items) => {
@@ -156,24 +160,26 @@ fn number(value: &Tree<'_>) -> Option<f64> {
     }
 }
 
-/// A text of decimal digits, as a number. Rust would also read `inf` and `nan`.
+/// Parses a text of decimal digits as a number. Rust would also accept `inf` and `nan`.
 fn numeric_text(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_decimal = text.bytes().all(|it| it.is_ascii_digit() || b"+-.eE".contains(&it));
     text.parse().ok().filter(|_| is_decimal)
 }
 
-/// A double as JSON: integers without a fraction, as JavaScript writes them; what JSON has no number for is `null`.
+/// Returns a double as JSON: integers without a fraction, as JavaScript writes them; `null` for values that JSON cannot
+/// represent.
 fn json_number(value: f64) -> Tree<'static> {
     if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER {
-        // The bound makes the conversion exact.
+        // Exact, as the value is within the limit.
         #[expect(clippy::cast_possible_truncation, reason = "integral and within 2^53")]
         return Tree::Number(Number::from(value as i64));
     }
     Number::from_f64(value).map_or(Tree::Null, Tree::Number)
 }
 
-/// Three significant digits, halves away from zero, decided on the shortest decimal digits of the value.
+/// Rounds to three significant digits, halves away from zero, based on the shortest decimal representation of the
+/// value.
 fn round_to_answer(value: f64) -> f64 {
     let scientific = format!("{value:e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return value };
@@ -219,13 +225,13 @@ fn add_keys_inside(object: &Fields<'_>, path: &mut String, keys: &mut Texts, dep
     }
 }
 
-/// How people call what an object holds.
+/// Returns the human-readable name of what an object holds.
 fn human_name<'o>(object: &'o Fields<'_>) -> Option<&'o str> {
     let (_, name) = object.iter().find(|(key, _)| *key == "human_name")?;
     name.as_text().filter(|it| !it.is_empty() && it.len() <= MAX_NAME_BYTES && !it.contains(NAME_MARK))
 }
 
-/// Key and human name of what [`add_keys`] gives; the name is empty where there is none.
+/// Splits an entry of [`add_keys`] into key and human-readable name; the name is empty if there is none.
 pub(crate) fn key_and_name(counted: &str) -> (&str, &str) {
     counted.split_once(NAME_MARK).unwrap_or((counted, ""))
 }

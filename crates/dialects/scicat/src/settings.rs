@@ -1,7 +1,7 @@
 //! The site's settings: the `[scicat]` table of `pinakes.toml`, and SciCat's own environment variables.
 //!
-//! Each key is SciCat's variable in lower case, so that a site moves its file over line by line. What is set
-//! in the environment wins. Source: sections 2, 3, 4 and 8 of the contract.
+//! Each key is SciCat's variable in lower case, so that a site can convert its file line by line. Environment variables
+//! take precedence. Source: sections 2, 3, 4 and 8 of the contract.
 
 use pinakes_accounts::Hidden;
 use serde::Deserialize;
@@ -12,37 +12,37 @@ use crate::tracking::Subsystem;
 
 pub use crate::jobs::actions::JobType;
 
-/// Settings of the dialect. Lists are of exact group names; `#all` stands for every user who logged in.
+/// Settings of the dialect. Lists contain exact group names; `#all` stands for every logged-in user.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// What new pids begin with (`PID_PREFIX`); one `/` at its end does not count.
+    /// Prefix of new pids (`PID_PREFIX`); a trailing `/` is ignored.
     pub pid_prefix: String,
-    /// What new DOIs begin with (`DOI_PREFIX`).
+    /// Prefix of new DOIs (`DOI_PREFIX`).
     pub doi_prefix: String,
     /// Name of the site (`SITE`).
     pub site: String,
-    /// Life of a token, in seconds (`JWT_EXPIRES_IN`, 3600).
+    /// Lifetime of a token, in seconds (`JWT_EXPIRES_IN`, 3600).
     pub jwt_expires_in: i64,
-    /// May do everything but delete (`ADMIN_GROUPS`).
+    /// May do everything except delete (`ADMIN_GROUPS`).
     pub admin_groups: Vec<String>,
     /// May delete (`DELETE_GROUPS`).
     pub delete_groups: Vec<String>,
     /// May create datasets of own groups without a pid (`CREATE_DATASET_GROUPS`).
     pub create_dataset_groups: Vec<String>,
-    /// The same with a pid of their own (`CREATE_DATASET_WITH_PID_GROUPS`).
+    /// May do the same with a chosen pid (`CREATE_DATASET_WITH_PID_GROUPS`).
     pub create_dataset_with_pid_groups: Vec<String>,
     /// May create datasets of any group (`CREATE_DATASET_PRIVILEGED_GROUPS`).
     pub create_dataset_privileged_groups: Vec<String>,
-    /// May read all and patch any lifecycle (`UPDATE_DATASET_LIFECYCLE_GROUPS`).
+    /// May read everything and patch any lifecycle (`UPDATE_DATASET_LIFECYCLE_GROUPS`).
     pub update_dataset_lifecycle_groups: Vec<String>,
     /// Whether a given pid must match the expression (`DATASET_CREATION_VALIDATION_ENABLED`).
     pub dataset_creation_validation_enabled: bool,
     /// The expression (`DATASET_CREATION_VALIDATION_REGEX`).
     pub dataset_creation_validation_regex: String,
-    /// Types besides `raw` and `derived` (values of `DATASET_TYPES_FILE`); empty means any.
+    /// Types in addition to `raw` and `derived` (values of `DATASET_TYPES_FILE`); empty means any.
     pub dataset_types: Vec<String>,
-    /// Types of proposals besides the default (values of `PROPOSAL_TYPES_FILE`).
+    /// Types of proposals in addition to the default (values of `PROPOSAL_TYPES_FILE`).
     pub proposal_types: Vec<String>,
     /// Types of jobs, see [`JobType`] (`JOB_CONFIGURATION_FILE`).
     pub job_types: Vec<JobType>,
@@ -50,19 +50,19 @@ pub struct Settings {
     pub job_default_status_code: String,
     /// Message of a new job (`JOB_DEFAULT_STATUS_MESSAGE`).
     pub job_default_status_message: String,
-    /// What jobs carry as `configVersion` (`configVersion` of `JOB_CONFIGURATION_FILE`).
+    /// The `configVersion` of jobs (`configVersion` of `JOB_CONFIGURATION_FILE`).
     pub job_config_version: String,
-    /// How long a request to another server, or a mail, may take, in milliseconds.
+    /// Timeout of a request to another server, or of sending a mail, in milliseconds.
     pub outgoing_timeout_ms: u64,
     /// Sender of mails (`EMAIL_FROM`).
     pub email_from: String,
-    /// Server that takes mails (`SMTP_HOST`); empty: none are sent.
+    /// Server for outgoing mail (`SMTP_HOST`); if empty, none is sent.
     pub smtp_host: String,
     /// Its port (`SMTP_PORT`).
     pub smtp_port: u16,
-    /// Whether the connection begins with TLS (`SMTP_SECURE`); otherwise it is used where it is offered.
+    /// Whether the connection starts with TLS (`SMTP_SECURE`); otherwise TLS is used if the server offers it.
     pub smtp_secure: bool,
-    /// Whether jobs' actions publish to a RabbitMQ broker (`RABBITMQ_ENABLED`); otherwise such actions are passed over.
+    /// Whether jobs' actions publish to a RabbitMQ broker (`RABBITMQ_ENABLED`); otherwise such actions are skipped.
     pub rabbitmq_enabled: bool,
     /// The broker's host (`RABBITMQ_HOSTNAME`).
     pub rabbitmq_hostname: String,
@@ -74,16 +74,16 @@ pub struct Settings {
     pub rabbitmq_password: Hidden,
     /// Whether the connection to the broker is encrypted.
     pub rabbitmq_tls: bool,
-    /// File of authorities, in PEM form, that may have signed the broker's certificate, besides those of the system.
+    /// PEM file of authorities that may have signed the broker's certificate, in addition to those of the system.
     pub rabbitmq_ca_file: String,
-    /// What it holds, read at start.
+    /// The content of that file, read at start.
     #[serde(skip)]
     pub rabbitmq_authorities: String,
-    /// How often an action of a job that reaches outside is tried before it is given up; at least once.
+    /// How many times an action of a job that calls another server is attempted before it is given up; at least once.
     pub job_action_attempts: u32,
-    /// The wait behind the first try, in milliseconds. The next ones double it, up to an hour.
+    /// The wait after the first attempt, in milliseconds. Each further wait is twice as long, up to an hour.
     pub job_action_wait_ms: u64,
-    /// Whether logbooks are asked for at a `SciChat` service (`LOGBOOK_ENABLED`); otherwise there are none.
+    /// Whether logbooks are read from a `SciChat` service (`LOGBOOK_ENABLED`); otherwise there are none.
     pub logbook_enabled: bool,
     /// The service's address (`LOGBOOK_BASE_URL`), e.g. `http://localhost:3030/scichatapi`.
     pub logbook_base_url: String,
@@ -91,14 +91,14 @@ pub struct Settings {
     pub logbook_username: String,
     /// Its password (`LOGBOOK_PASSWORD`).
     pub logbook_password: Hidden,
-    /// DataCite's REST API for DOIs (`REGISTER_DOI_URI`), e.g. `https://api.datacite.org/dois`; empty: none is
+    /// DataCite's REST API for DOIs (`REGISTER_DOI_URI`), e.g. `https://api.datacite.org/dois`; if empty, none is
     /// registered.
     pub register_doi_uri: String,
     /// Account at DataCite (`DOI_USERNAME`).
     pub doi_username: String,
     /// Its password (`DOI_PASSWORD`).
     pub doi_password: Hidden,
-    /// What the pages of DOIs begin with (`PUBLIC_URL_PREFIX`).
+    /// Prefix of the pages of DOIs (`PUBLIC_URL_PREFIX`).
     pub public_url_prefix: String,
     /// May write proposals (`PROPOSAL_GROUPS`).
     pub proposal_groups: Vec<String>,
@@ -120,32 +120,32 @@ pub struct Settings {
     pub delete_job_groups: Vec<String>,
     /// May read the history of all datasets (`HISTORY_ACCESS_DATASET_GROUPS`).
     pub history_access_dataset_groups: Vec<String>,
-    /// The same of proposals (`HISTORY_ACCESS_PROPOSAL_GROUPS`).
+    /// May read the history of all proposals (`HISTORY_ACCESS_PROPOSAL_GROUPS`).
     pub history_access_proposal_groups: Vec<String>,
-    /// The same of samples (`HISTORY_ACCESS_SAMPLE_GROUPS`).
+    /// May read the history of all samples (`HISTORY_ACCESS_SAMPLE_GROUPS`).
     pub history_access_sample_groups: Vec<String>,
-    /// The same of instruments (`HISTORY_ACCESS_INSTRUMENT_GROUPS`).
+    /// May read the history of all instruments (`HISTORY_ACCESS_INSTRUMENT_GROUPS`).
     pub history_access_instrument_groups: Vec<String>,
-    /// The same of published data (`HISTORY_ACCESS_PUBLISHED_DATA_GROUPS`).
+    /// May read the history of all published data (`HISTORY_ACCESS_PUBLISHED_DATA_GROUPS`).
     pub history_access_published_data_groups: Vec<String>,
-    /// The same of policies (`HISTORY_ACCESS_POLICIES_GROUPS`).
+    /// May read the history of all policies (`HISTORY_ACCESS_POLICIES_GROUPS`).
     pub history_access_policies_groups: Vec<String>,
-    /// The same of attachments (`HISTORY_ACCESS_ATTACHMENT_GROUPS`).
+    /// May read the history of all attachments (`HISTORY_ACCESS_ATTACHMENT_GROUPS`).
     pub history_access_attachment_groups: Vec<String>,
-    /// The same of origdatablocks (`HISTORY_ACCESS_ORIGDATABLOCK_GROUPS`).
+    /// May read the history of all origdatablocks (`HISTORY_ACCESS_ORIGDATABLOCK_GROUPS`).
     pub history_access_origdatablock_groups: Vec<String>,
-    /// The same of datablocks (`HISTORY_ACCESS_DATABLOCK_GROUPS`).
+    /// May read the history of all datablocks (`HISTORY_ACCESS_DATABLOCK_GROUPS`).
     pub history_access_datablock_groups: Vec<String>,
-    /// Sorts of records whose changes are kept as history: `Dataset`, `Proposal`, `Sample`, `Instrument`,
+    /// Types of records whose changes are kept as history: `Dataset`, `Proposal`, `Sample`, `Instrument`,
     /// `PublishedData`, `Policy`, `Attachment`, `OrigDatablock`, `Datablock` (`TRACKABLES`).
     pub trackables: Vec<String>,
-    /// `document` keeps the old and new values, `delta` only what changed in them (`TRACKABLE_STRATEGY`).
+    /// `document` keeps the old and new values, `delta` only those that changed (`TRACKABLE_STRATEGY`).
     pub trackable_strategy: String,
-    /// Most metadata keys in one answer (`METADATA_KEYS_RETURN_LIMIT`).
+    /// Maximum number of metadata keys in one answer (`METADATA_KEYS_RETURN_LIMIT`).
     pub metadata_keys_return_limit: usize,
-    /// Most records read for metadata keys under a condition (`METADATA_PARENT_INSTANCES_RETURN_LIMIT`).
+    /// Maximum number of records read for metadata keys under a condition (`METADATA_PARENT_INSTANCES_RETURN_LIMIT`).
     pub metadata_parent_instances_return_limit: u64,
-    /// Years until archived data may go (`POLICY_RETENTION_SHIFT`).
+    /// Years until archived data may be deleted (`POLICY_RETENTION_SHIFT`).
     pub policy_retention_shift: i64,
     /// Years until data is to be published (`POLICY_PUBLICATION_SHIFT`).
     pub policy_publication_shift: i64,
@@ -156,10 +156,11 @@ pub struct Settings {
     /// Schema of published data's metadata (`PUBLISHED_DATA_CONFIG_FILE`, as JSON text).
     pub published_data_config: String,
     /// Hosts from which a dataset's `scientificMetadataSchema` is fetched (`SCIENTIFIC_METADATA_SCHEMA_HOSTS`):
-    /// `schemas.example.org`, `localhost:8080`. Of other hosts none is, and the metadata count as not valid.
+    /// `schemas.example.org`, `localhost:8080`. Schemas on other hosts are not fetched, and the metadata counts as
+    /// invalid.
     pub scientific_metadata_schema_hosts: Vec<String>,
-    /// JSON schema of the metadata of files in blocks, as JSON text (`DATAFILES_METADATA_SCHEMA`, the text or the name of
-    /// a file with it). Empty: such metadata is refused.
+    /// JSON schema for the metadata of files in blocks, as JSON text (`DATAFILES_METADATA_SCHEMA`, the text or the name
+    /// of a file with it). If empty, such metadata is refused.
     pub datafiles_metadata_schema: String,
 }
 
@@ -252,17 +253,17 @@ impl Default for Settings {
     }
 }
 
-/// Why a setting cannot be used.
+/// Reason why a setting cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// A variable of the environment does not fit its setting.
+    /// An environment variable has a value that its setting does not allow.
     #[error("{name}={found:?}: expected {expected}")]
     Variable {
         /// Its name.
         name: &'static str,
-        /// What it holds.
+        /// Its value.
         found: String,
-        /// What it should hold.
+        /// The expected value.
         expected: &'static str,
     },
     /// A file that a variable names cannot be read.
@@ -272,51 +273,51 @@ pub enum SettingsError {
         name: &'static str,
         /// The file.
         path: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The pid pattern is no regular expression that is understood here.
+    /// The pid pattern is not a supported regular expression.
     #[error("dataset_creation_validation_regex: {0}")]
     Pattern(String),
-    /// The schema of files' metadata is no JSON object.
+    /// The schema of files' metadata is not a JSON object or not a valid schema.
     #[error("datafiles_metadata_schema: expected a JSON object: {0}")]
     Schema(String),
     /// The schema of published data's metadata cannot be used.
     #[error("published_data_config: expected {{\"metadataSchema\":{{…}},\"uiSchema\":{{…}}}}: {0}")]
     PublishedData(String),
-    /// What the frontend is configured with is no JSON object.
+    /// A configuration for the frontend is not a JSON object.
     #[error("{name}: expected a JSON object: {reason}")]
     Frontend {
         /// The setting.
         name: &'static str,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The broker's authorities cannot be used.
     #[error("rabbitmq_ca_file: {0}")]
     Authorities(String),
-    /// An action of a type of jobs cannot be taken.
+    /// An action of a job type cannot be executed.
     #[error("job type {name}: {reason}")]
     Action {
         /// The type.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The trackables name what is not tracked.
+    /// `trackables` names something that is not tracked.
     #[error("trackables: {found:?} is none of {known}")]
     Trackable {
         /// The name.
         found: String,
-        /// The names that are.
+        /// The names that are allowed.
         known: String,
     },
 }
 
 impl Settings {
-    /// Replaces what the environment sets, by SciCat's names. `variable` looks one up.
+    /// Overrides settings with environment variables, under SciCat's names. `variable` looks one up.
     ///
-    /// Errors: a variable that does not fit, or names a file that cannot be used.
+    /// Errors: a variable with an invalid value, or one that names a file that cannot be used.
     pub fn with_environment(
         mut self,
         variable: impl Fn(&str) -> Option<String>,
@@ -408,7 +409,7 @@ impl Settings {
         self.checked()
     }
 
-    /// The settings, if they make sense together.
+    /// Validates the settings and reads the files that they name.
     pub fn checked(mut self) -> Result<Self, SettingsError> {
         for job_type in &mut self.job_types {
             for list in [&mut job_type.create_actions, &mut job_type.update_actions] {
@@ -453,7 +454,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// A configuration that cannot be read would let any metadata pass.
+    /// Checks the configuration of published data: if it could not be read, any metadata would be accepted.
     fn check_published_data_config(&self) -> Result<(), String> {
         let config: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(&self.published_data_config).map_err(|error| error.to_string())?;
@@ -522,7 +523,7 @@ impl Settings {
     }
 }
 
-/// Variables of a SciCat site that mean nothing here, or something else, with what to do.
+/// Variables of a SciCat site that have no effect or a different meaning here, with advice.
 const NOT_HONOURED: [(&str, &str); 18] = [
     (
         "OIDC_USERQUERY_",
@@ -547,7 +548,7 @@ const NOT_HONOURED: [(&str, &str); 18] = [
     ("LOGGERS_CONFIG_FILE", "logging is configured by `server.log`"),
 ];
 
-/// Which of the variables that are set mean nothing here, each with what to do. `names` are those of the environment.
+/// Returns those of the set variables that have no effect here, each with advice. `names` are those of the environment.
 pub fn not_honoured(names: impl Iterator<Item = String>) -> Vec<(String, &'static str)> {
     let advice = |name: &String| {
         let fits =
@@ -560,7 +561,7 @@ pub fn not_honoured(names: impl Iterator<Item = String>) -> Vec<(String, &'stati
     found
 }
 
-/// The values of a JSON object in a file: `{"Custom":"custom"}`.
+/// Returns the values of a JSON object in a file: `{"Custom":"custom"}`.
 fn values_of_file(name: &'static str, path: &str) -> Result<Vec<String>, SettingsError> {
     let map: std::collections::BTreeMap<String, String> = json_file(name, path)?;
     Ok(map.into_values().collect())

@@ -1,5 +1,5 @@
-//! Routes of the site as a whole: health, what the frontend is configured with, metadata keys
-//! (section 9 of the contract).
+//! Routes of the site as a whole: health, the frontend's configuration, metadata keys (section 9 of the
+//! contract).
 
 mod metadata_keys;
 mod runtime_config;
@@ -16,7 +16,7 @@ use crate::app::{Asker, Scicat};
 use crate::error::Answer;
 use crate::resource::Resource;
 
-/// What the site is configured with, for the rest of the dialect.
+/// The routes and kind of the site's configuration.
 pub(crate) static RESOURCE: Resource = Resource { kinds: &[&RUNTIME_CONFIG], ..Resource::of_routes(routes) };
 
 pub(crate) fn routes() -> Router<Scicat> {
@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Router<Scicat> {
         .merge(metadata_keys::routes())
 }
 
-/// Whether the tenant's data can be read. The name is the original's: monitors look for it.
+/// Says whether the tenant's data can be read. The name is the original's, as monitoring systems use it.
 async fn health(_: State<Scicat>, asker: Asker) -> Answer {
     let read = asker.db.read(pinakes_store::Weight::Point, |view| view.sequence()).await;
     let is_up =

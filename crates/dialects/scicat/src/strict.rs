@@ -11,7 +11,7 @@ use crate::error::ScicatError;
 use crate::filter::{Filter, Include, MAX_SORT_FIELDS, Window, too_many_sort_fields};
 use crate::projection::Projection;
 
-/// Rows of a v4 list when nothing is said, and for `limit: 0`.
+/// Number of rows of a v4 list if the request does not say, and for `limit: 0`.
 const DEFAULT_LIMIT: u64 = 10;
 
 const TOP_KEYS: [&str; 4] = ["where", "include", "fields", "limits"];
@@ -21,9 +21,9 @@ const OPERATORS: [&str; 16] = [
     "$regex", "$options", "$match",
 ];
 
-/// Reads the filter of a v4 request over `kind`, whose fields are `known_fields`.
+/// Parses the filter of a v4 request over `kind`, whose fields are `known_fields`.
 ///
-/// Errors: 400 in shape E1 that names what should not be there.
+/// Errors: 400 in shape E1 that names the unknown part.
 pub fn parse(query: &QueryText, kind: &Kind, known_fields: &[&str]) -> Result<Filter, ScicatError> {
     let value = match query.get("filter").filter(|it| !it.is_empty()) {
         Some(text) => json_parameter("filter", text)?,
@@ -87,7 +87,7 @@ fn check_names(map: &Map<String, Value>, kind: &Kind, known: &[&str], at: &str) 
     Ok(())
 }
 
-/// A field that holds a value, and no object, is compared by operators alone.
+/// Checks the operators on a field. A field with plain values allows only operators, not nested names.
 fn check_operators(operators: &Map<String, Value>, holds_value: bool, at: &str) -> Result<(), ScicatError> {
     let is_wrong = |name: &&String| match name.starts_with('$') {
         true => !OPERATORS.contains(&name.as_str()),
@@ -141,7 +141,7 @@ fn includes(include: Option<&Value>, query: &QueryText) -> Result<Vec<Include>, 
     Ok(list)
 }
 
-/// Newest first when nothing is said.
+/// Parses the limits. The default order is newest first.
 fn window(limits: Option<&Value>, known_fields: &[&str]) -> Result<Window, ScicatError> {
     let empty = Map::new();
     let limits = match limits {
@@ -171,9 +171,9 @@ fn window(limits: Option<&Value>, known_fields: &[&str]) -> Result<Window, Scica
     Ok(Window { skip: number(limits, "skip")?.unwrap_or(0), limit, order })
 }
 
-/// A sort as v4 writes it: `{"createdAt":"asc","size":"desc"}`.
+/// Parses a sort in v4's form: `{"createdAt":"asc","size":"desc"}`.
 ///
-/// Errors: 400 in shape E1 for what is not an object, and for an unknown direction.
+/// Errors: 400 in shape E1 if it is not an object, and for an unknown direction.
 pub(crate) fn sort(wanted: &Value) -> Result<Vec<Order>, ScicatError> {
     let Value::Object(map) = wanted else {
         return Err(ScicatError::bad_request(format!("limits.sort must be an object, found {wanted}")));

@@ -1,5 +1,5 @@
-//! What a server says only under `serve --testing`: a route that empties a kind, so that the test suites of
-//! client programs, which clean up behind themselves in the database, can run here.
+//! A route that exists only under `serve --testing`: it empties a kind, so that the test suites of client
+//! programs, which clean up in the database, can run here.
 
 use axum::Router;
 use axum::extract::State;
@@ -11,12 +11,12 @@ use serde_json::json;
 use crate::app::{Asker, Path, Scicat};
 use crate::error::{Answer, ScicatError};
 
-/// Whether the testing routes are there.
+/// Whether the testing routes exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Testing {
-    /// They are not.
+    /// They do not exist.
     Off,
-    /// Anybody who reaches the server may empty kinds.
+    /// Anyone who can reach the server may empty kinds.
     On,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn routes(testing: Testing) -> Router<Scicat> {
     }
 }
 
-/// `DELETE /api/v3/testing/Dataset`: deletes every record of a collection, named as MongoDB names it.
+/// `DELETE /api/v3/testing/Dataset`: deletes every record of a collection, under MongoDB's name for it.
 async fn empty(_: State<Scicat>, asker: Asker, Path(collection): Path<String>) -> Answer {
     let wanted = collection.to_ascii_lowercase();
     let known = crate::resources::KINDS

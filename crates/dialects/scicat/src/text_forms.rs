@@ -1,7 +1,7 @@
-//! Forms of text that a field can demand: ISO 8601 dates, e-mail addresses, URLs.
+//! Formats that a text field can require: ISO 8601 dates, e-mail addresses, URLs.
 //!
-//! Each accepts exactly what validator.js 13.15 accepts with its default options, because clients were written
-//! against that: an ISO date may be a year, a week or an ordinal date and need not exist (`2020-02-31`).
+//! Each accepts exactly what validator.js 13.15 accepts with its default options, as clients were written
+//! against that: an ISO date may be a year, a week or an ordinal date, and need not exist (`2020-02-31`).
 
 mod email;
 mod iso_date;

@@ -1,4 +1,4 @@
-//! Which changes leave entries of history, and how much each holds.
+//! Which changes are recorded in the history, and how much each entry contains.
 
 use pinakes_store::{Kind, Txn};
 use serde_json::{Map, Value, json};
@@ -9,21 +9,21 @@ use crate::kinds::{
     SAMPLE,
 };
 
-/// What entries of datasets say of themselves.
+/// The subsystem in entries of datasets.
 pub(crate) const DATASETS: &str = "Dataset";
 
 /// Fields that change with every write.
 pub(crate) const NOTES: [&str; 3] = ["updatedAt", "updatedBy", "__v"];
 
-/// A sort of records whose changes are tracked if the site wants it.
+/// A type of record whose changes are tracked if the site wants it.
 struct Tracked {
-    /// As `trackables` and the entries name it.
+    /// The name in `trackables` and in entries.
     name: &'static str,
     /// Its records.
     kind: &'static Kind,
 }
 
-/// All of them. Who may read the entries of each stands in `history.rs`.
+/// All types that can be tracked. `history.rs` defines who may read the entries of each.
 static TRACKED: [Tracked; 9] = [
     Tracked { name: DATASETS, kind: &DATASET },
     Tracked { name: "OrigDatablock", kind: &ORIG_DATABLOCK },
@@ -36,27 +36,27 @@ static TRACKED: [Tracked; 9] = [
     Tracked { name: "PublishedData", kind: &PUBLISHED_DATA },
 ];
 
-/// A sort of records whose changes may be tracked.
+/// A type of record whose changes may be tracked.
 #[derive(Clone, Copy)]
 pub(crate) struct Subsystem(&'static Tracked);
 
 impl Subsystem {
-    /// All of them.
+    /// Returns all of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         TRACKED.iter().map(Self)
     }
 
-    /// Of a kind of records, when changes of it can be tracked.
+    /// Returns the subsystem of a kind, if its changes can be tracked.
     pub(crate) fn of(kind: &Kind) -> Option<Self> {
         Self::all().find(|it| it.0.kind.name == kind.name)
     }
 
-    /// The names of all.
+    /// Returns the names of all.
     pub(crate) fn names() -> Vec<&'static str> {
         Self::all().map(Self::name).collect()
     }
 
-    /// As `trackables` and the entries name it.
+    /// Returns the name in `trackables` and in entries.
     pub(crate) fn name(self) -> &'static str {
         self.0.name
     }
@@ -76,19 +76,19 @@ impl PartialEq for Subsystem {
 
 impl Eq for Subsystem {}
 
-/// Whether changes of a sort of records leave entries, and how much each holds.
+/// Whether changes of a type of record are recorded, and how much each entry contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tracking {
-    /// They leave none.
+    /// They are not recorded.
     Off,
-    /// Whole documents before and after.
+    /// Entries contain whole documents, before and after.
     Documents(Subsystem),
-    /// Only what differs.
+    /// Entries contain only what differs.
     Differences(Subsystem),
 }
 
 impl Tracking {
-    /// As the settings `trackables` and `trackable_strategy` say for `subsystem`.
+    /// Returns what the settings `trackables` and `trackable_strategy` say about `subsystem`.
     pub(crate) fn of(trackables: &[String], strategy: &str, subsystem: Option<Subsystem>) -> Self {
         let is_named = |it: &Subsystem| trackables.iter().any(|name| name == it.name());
         match subsystem.filter(is_named) {
@@ -98,8 +98,8 @@ impl Tracking {
         }
     }
 
-    /// Notes that a record became `after`, whose `updatedBy` and `updatedAt` say by whom and when. `version` is that
-    /// which the record had before.
+    /// Records that a record became `after`, whose `updatedBy` and `updatedAt` tell who changed it and when.
+    /// `version` is the record's version before the change.
     pub(crate) fn note_change(
         self,
         txn: &mut Txn<'_>,
@@ -117,7 +117,7 @@ impl Tracking {
         self.put(txn, "update", (id, version), (before, after), (&user, &now))
     }
 
-    /// Notes that `user` deleted a record.
+    /// Records that `user` deleted a record.
     pub(crate) fn note_deletion(
         self,
         txn: &mut Txn<'_>,
@@ -143,7 +143,7 @@ impl Tracking {
             Self::Documents(subsystem) => (subsystem, before.clone(), after.clone()),
             Self::Differences(subsystem) => {
                 let (mut before, mut after) = differences(before, after);
-                // Who and when stand in the entry itself.
+                // User and time are fields of the entry itself.
                 for name in NOTES {
                     before.shift_remove(name);
                     after.shift_remove(name);
@@ -155,14 +155,14 @@ impl Tracking {
             "subsystem": subsystem.name(), "documentId": id, "before": before, "after": after,
             "operation": operation, "user": user, "timestamp": now,
         });
-        // An id that comes anew counts its versions anew, so the time belongs to the name.
+        // If an id is reused, its versions start again, so the time is part of the name.
         let name = format!("{}/{id}/{version}/{now}", subsystem.name());
         txn.put(&HISTORY, &name, &entry)?;
         Ok(())
     }
 }
 
-/// What of two documents differs, objects within them taken apart.
+/// Returns the differences between two documents, descending into objects.
 pub(crate) fn differences(
     before: &Map<String, Value>,
     after: &Map<String, Value>,

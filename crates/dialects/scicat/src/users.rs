@@ -1,5 +1,6 @@
-//! Users as SciCat shows them: themselves, their identities, settings, passwords and tokens for other programs
-//! (sections 2 and 8 of the contract). The accounts are those of all dialects; only settings are records of ours.
+//! Users as SciCat shows them: the users themselves, their identities, settings, passwords, and tokens for other
+//! programs (sections 2 and 8 of the contract). All dialects share the accounts; only settings are records of this
+//! dialect.
 
 pub(crate) mod account;
 mod identities;
@@ -27,10 +28,10 @@ use crate::users::account::{myself, refused, require_own, user};
 pub(crate) use self::settings::remember_login;
 pub(crate) use crate::kinds::USER_SETTINGS;
 
-/// Seconds of a token that never ends: 100 years.
+/// Lifetime in seconds of a token that never expires: 100 years.
 const NEVER_S: i64 = 100 * 365 * 24 * 3600;
 
-/// Users and what they set, for the rest of the dialect.
+/// The routes of users and the kind of their settings.
 pub(crate) static RESOURCE: Resource = Resource { kinds: &[&USER_SETTINGS], ..Resource::of_routes(routes) };
 
 pub(crate) fn routes() -> Router<Scicat> {
@@ -47,13 +48,13 @@ pub(crate) fn routes() -> Router<Scicat> {
         .merge(settings::routes())
 }
 
-/// Refuses who is no admin.
+/// Refuses callers who are not admins.
 fn require_admin(asker: &Asker) -> Result<(), ScicatError> {
     myself(asker)?;
     if asker.rights.is_admin { Ok(()) } else { Err(refused()) }
 }
 
-/// `GET /users`: for admins, in the order in which they came, 100 at most.
+/// `GET /users`: for admins; in order of creation, at most 100.
 async fn list(_: State<Scicat>, asker: Asker) -> Answer {
     require_admin(&asker)?;
     let query = Query::filter(Expr::All).window(0, DEFAULT_LIMIT);
@@ -73,7 +74,7 @@ async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answ
     })
 }
 
-/// `POST /users/jwt`: a token that tells another program who asks and in which groups; anybody gets one.
+/// `POST /users/jwt`: a token that tells another program the caller's name and groups; anyone can get one.
 async fn own_token(app: State<Scicat>, asker: Asker) -> Answer {
     let caller = asker.caller();
     let claims = match &caller.user {
@@ -115,7 +116,7 @@ async fn token(
     Ok(signed(&app, &asker, Value::Object(claims), life_s))
 }
 
-/// The seconds of `"2h"`, `"30 minutes"`, `3600` or `"never"`; 100 years at most.
+/// Parses `"2h"`, `"30 minutes"`, `3600` or `"never"` into seconds; at most 100 years.
 fn life_s(value: &Value) -> Option<i64> {
     let life_s = match value {
         Value::Number(number) => number.as_f64()?,
@@ -130,8 +131,8 @@ fn life_s(value: &Value) -> Option<i64> {
         }
         _ => return None,
     };
-    // The bounds make the conversion exact but for a fraction of a second. What ends before it begins is a token that
-    // is over, with which clients try what they do then.
+    // Within the limits the conversion only drops a fraction of a second. A negative lifetime gives an expired token,
+    // with which clients can test how they handle expiry.
     #[expect(clippy::cast_possible_truncation, reason = "not beyond 100 years of seconds")]
     (0.0 != life_s && life_s.abs() <= NEVER_S as f64).then_some(if life_s < 0.0 {
         life_s.floor() as i64
@@ -152,7 +153,7 @@ fn unit_s(unit: &str) -> Option<f64> {
     })
 }
 
-/// `POST /users/password` `{"currentPassword","newPassword","confirmPassword"}`: one's own.
+/// `POST /users/password` `{"currentPassword","newPassword","confirmPassword"}`: changes the caller's own password.
 async fn change_own_password(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
     let id = myself(&asker)?.id.clone();
     let body = app.object(&headers, body).await?;
@@ -161,7 +162,8 @@ async fn change_own_password(app: State<Scicat>, asker: Asker, headers: HeaderMa
     Ok(answer::json(StatusCode::OK, &json!({"message": "Password updated successfully"})))
 }
 
-/// `PATCH /users/{id}/password` `{"newPassword","confirmPassword"}`: for admins; for the user with the current one.
+/// `PATCH /users/{id}/password` `{"newPassword","confirmPassword"}`: for admins; users must also send their current
+/// one.
 async fn change_password(
     app: State<Scicat>,
     asker: Asker,

@@ -1,8 +1,8 @@
-//! What a body must look like: tables of fields, and the engine that checks a body against one.
+//! Rules for bodies: tables of fields, and the engine that checks a body against one.
 //!
-//! A resource writes its rules as a [`Dto`] (folder `dto/`). [`Dto::check`] gives every fault of a body at once, in
-//! the order and with the texts of class-validator 0.15, which the original answers with and which clients show:
-//! unknown properties first, then the fields in the order of the table. `faults.rs` renders them in the five shapes.
+//! A resource defines its rules as a [`Dto`] (folder `dto/`). [`Dto::check`] returns all faults of a body at once, in
+//! the order and with the texts of class-validator 0.15, which the original sends and clients show: unknown properties
+//! first, then the fields in the order of the table. `faults.rs` renders them in the five shapes.
 //!
 //! Sources: the field table and the texts of the `SciCat` contract; `ValidationExecutor` of class-validator 0.15.
 
@@ -11,16 +11,16 @@ use serde_json::{Map, Value};
 use crate::faults::Fault;
 use crate::text_forms::{is_email, is_iso_date, is_url, is_url_of_any_protocol};
 
-/// Deepest nesting of objects that is checked; what lies deeper is reported as not being an object.
+/// Maximum nesting of objects that is checked; anything deeper is reported as not being an object.
 const MAX_DEPTH: usize = 32;
 
-/// The greatest number up to which JavaScript tells whole numbers apart.
+/// The greatest integer up to which JavaScript can distinguish all integers.
 const MAX_COUNT: f64 = 9_007_199_254_740_991.0;
 
 /// The rules of one resource's body.
 #[derive(Debug)]
 pub struct Dto {
-    /// In the order in which faults are reported.
+    /// The fields, in the order in which faults are reported.
     pub fields: &'static [Field],
 }
 
@@ -31,9 +31,9 @@ pub struct Field {
     pub name: &'static str,
     /// Whether it may be left out.
     pub presence: Presence,
-    /// All are checked; each that fails adds its text.
+    /// All rules are checked; each one that fails adds its text.
     pub rules: &'static [Rule],
-    /// The rules of an object in it, or of the objects of a list in it.
+    /// The rules for an object in it, or for the objects of a list in it.
     pub nested: Option<Nested>,
     /// What a create stores if it is left out.
     pub default: Option<Default>,
@@ -50,12 +50,12 @@ pub enum Nested {
     One(&'static Dto),
 }
 
-/// Whether a field may be left out of a create or a replacement. An update may leave out any.
+/// Whether a field may be left out of a create or a replacement. An update may leave out any field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Left out or `null`, it breaks its rules.
+    /// If it is missing or `null`, its rules are violated.
     Required,
-    /// Left out or `null`, its rules are not looked at.
+    /// If it is missing or `null`, its rules are not checked.
     Optional,
 }
 
@@ -71,11 +71,11 @@ pub enum Scope {
 /// What the body is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// `POST`: everything.
+    /// `POST`: all fields are known.
     Create,
-    /// `PUT`: everything but the fields that only a create may name.
+    /// `PUT`: all except the fields that only a create may name.
     Replace,
-    /// `PATCH`: as `PUT`, and every field may be left out or `null`.
+    /// `PATCH`: as `PUT`, but every field may be left out or `null`.
     Update,
 }
 
@@ -111,9 +111,10 @@ pub enum Rule {
     Integer,
     /// `isNumber`: F must be a number conforming to the specified constraints
     Number,
-    /// `min`: F must not be less than 0. Holds for what is no number, as `Number` tells of that.
+    /// `min`: F must not be less than 0. Satisfied by anything that is not a number, which `Number` reports.
     NotNegative,
-    /// `max`: F must not be greater than 9007199254740991, up to which JavaScript counts. Holds for what is no number.
+    /// `max`: F must not be greater than 9007199254740991, JavaScript's greatest safe integer. Satisfied by anything
+    /// that is not a number.
     Countable,
     /// `isBoolean`: F must be a boolean value
     Boolean,
@@ -125,7 +126,7 @@ pub enum Rule {
     EmailList,
     /// `isUrl`: F must be a URL address
     Url,
-    /// The same of any protocol: `nfs://file.server.ch`.
+    /// `isUrl` for any protocol: `nfs://file.server.ch`.
     UrlOfAnyProtocol,
     /// `isObject`: F must be an object
     Object,
@@ -142,51 +143,51 @@ pub enum Rule {
 }
 
 impl Field {
-    /// A field that a create and a replacement must name.
+    /// Creates a field that a create and a replacement must name.
     pub const fn required(name: &'static str, rules: &'static [Rule]) -> Field {
         Field { name, presence: Presence::Required, rules, nested: None, default: None, scope: Scope::Always }
     }
 
-    /// A field that may be left out.
+    /// Creates a field that may be left out.
     pub const fn optional(name: &'static str, rules: &'static [Rule]) -> Field {
         Field { name, presence: Presence::Optional, rules, nested: None, default: None, scope: Scope::Always }
     }
 
-    /// With a list of objects in it.
+    /// Adds rules for a list of objects in the field.
     pub const fn each(self, dto: &'static Dto) -> Field {
         Field { nested: Some(Nested::Each(dto)), ..self }
     }
 
-    /// With an object in it.
+    /// Adds rules for an object in the field.
     pub const fn one(self, dto: &'static Dto) -> Field {
         Field { nested: Some(Nested::One(dto)), ..self }
     }
 
-    /// With a value for a create that leaves it out.
+    /// Sets the value that a create stores if the field is left out.
     pub const fn default_to(self, default: Default) -> Field {
         Field { default: Some(default), ..self }
     }
 
-    /// Known to a create alone.
+    /// Restricts the field to creates.
     pub const fn on_create(self) -> Field {
         Field { scope: Scope::CreateOnly, ..self }
     }
 
-    /// Whether a body of that form may name the field.
+    /// Says whether a body of that form may name the field.
     pub(crate) fn is_known_to(&self, form: Form) -> bool {
         form == Form::Create || self.scope == Scope::Always
     }
 }
 
 impl Dto {
-    /// All faults of `body`; empty if it is as it must be.
+    /// Returns all faults of `body`; empty if it is valid.
     pub fn check(&self, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
         let mut faults = Vec::new();
         self.check_object(body, form, MAX_DEPTH, &mut faults);
         faults
     }
 
-    /// As [`Dto::check`], but unknown properties are no fault.
+    /// Checks like [`Dto::check`], but allows unknown properties.
     pub fn check_known(&self, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
         let mut faults = self.check(body, form);
         drop_unknown_properties(&mut faults);
@@ -216,7 +217,7 @@ impl Dto {
         }
     }
 
-    /// The field of that name.
+    /// Returns the field of that name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|it| it.name == name)
     }
@@ -234,7 +235,8 @@ impl Dto {
 }
 
 impl Field {
-    /// The fault of `value` with all its texts and children. `value` is `None` if the body leaves the field out.
+    /// Returns the fault of `value` with all its texts and children. `value` is `None` if the body leaves the field
+    /// out.
     fn check(&self, value: Option<&Value>, form: Form, depth: usize) -> Option<Fault> {
         let may_be_absent = form == Form::Update || self.presence == Presence::Optional;
         if may_be_absent && value.is_none_or(Value::is_null) {
@@ -255,13 +257,13 @@ impl Field {
     fn check_nested(&self, nested: Nested, value: &Value, depth: usize, fault: &mut Fault) {
         let (Nested::Each(dto) | Nested::One(dto)) = nested;
         match value {
-            // Parts of a body are always complete, also those of an update.
+            // Nested objects must be complete, even in an update.
             Value::Object(object) if 0 < depth => {
                 dto.check_object(object, Form::Create, depth - 1, &mut fault.children);
             }
             Value::Array(items) if 0 < depth => {
                 for (index, item) in items.iter().enumerate() {
-                    // Named only once it is known to be wrong: a block may list a million files.
+                    // The name is only set once there is a fault, as a block may list a million files.
                     let mut child = Fault::new("");
                     self.check_nested(nested, item, depth - 1, &mut child);
                     if !child.is_empty() {
@@ -284,9 +286,9 @@ impl Field {
 }
 
 impl Rule {
-    /// Whether `value` keeps the rule. A value that was left out keeps none.
+    /// Says whether `value` satisfies the rule. A missing value satisfies only rules about the size of numbers.
     fn holds(self, value: Option<&Value>) -> bool {
-        // What is left out is told of by the rule of its type.
+        // A missing value is reported by the rule about its type.
         let Some(value) = value else { return matches!(self, Rule::NotNegative | Rule::Countable) };
         let text = value.as_str();
         match self {
@@ -310,7 +312,7 @@ impl Rule {
         }
     }
 
-    /// The constraint's name in answers.
+    /// Returns the constraint's name in answers.
     pub fn constraint(self) -> &'static str {
         match self {
             Rule::Text | Rule::EachText => "isString",
@@ -358,7 +360,7 @@ impl Rule {
 }
 
 impl Default {
-    /// The value itself.
+    /// Returns the default as a JSON value.
     pub fn value(self) -> Value {
         match self {
             Default::EmptyList => Value::Array(Vec::new()),
@@ -380,17 +382,17 @@ fn drop_unknown_properties(faults: &mut Vec<Fault>) {
     faults.retain(|fault| !fault.is_unknown_property() && !fault.is_empty());
 }
 
-/// JavaScript has one kind of number: 1.0 is an integer.
+/// Says whether a value is an integer. JavaScript has one type of number, so 1.0 is an integer.
 fn is_integer(value: &Value) -> bool {
     value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|it| it.fract() == 0.0)
 }
 
-/// One or more addresses split by `;`.
+/// Checks one or more addresses separated by `;`.
 fn is_email_list(text: &str) -> bool {
     text.split(';').all(|it| is_email(it.trim()))
 }
 
-/// A value in the middle of a text, as JavaScript writes it there.
+/// Formats a value within a text, as JavaScript does.
 fn as_text(value: Option<&Value>) -> String {
     match value {
         None => "undefined".to_owned(),

@@ -1,5 +1,5 @@
-//! Dates, e-mail addresses and URLs: accepted or not as class-validator 0.15 (validator.js 13.15) decides, read as
-//! Node 22 reads them. `tests/data/forms/` and `tests/data/dates/` were made by the scripts beside them.
+//! Dates, e-mail addresses and URLs: accepted as by class-validator 0.15 (validator.js 13.15), parsed as by Node
+//! 22. `tests/data/forms/` and `tests/data/dates/` were created by the scripts beside them.
 
 use pinakes_scicat::dates;
 use pinakes_scicat::text_forms::{is_email, is_iso_date, is_url};
@@ -36,7 +36,7 @@ fn dates_are_read_as_javascript_reads_them() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// ISO 8601 forms that a field accepts and JavaScript cannot read: better read than refused after all.
+/// ISO 8601 forms that a field accepts but JavaScript cannot parse are parsed here rather than refused.
 #[test]
 fn more_iso_forms_are_read() {
     assert_eq!(dates::normalise("2020-01-15T08:00:00,5Z").as_deref(), Some("2020-01-15T08:00:00.500Z"));

@@ -41,7 +41,8 @@ fn near_json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// The scanner and the parser agree on what is JSON (numbers beyond a double apart, which JavaScript takes).
+    /// The scanner and the parser agree on what is JSON (except for numbers beyond a double, which JavaScript
+    /// accepts).
     #[test]
     fn only_what_is_no_json_has_an_error(text in near_json()) {
         let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();

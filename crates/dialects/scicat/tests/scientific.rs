@@ -1,4 +1,5 @@
-//! Each `tests/data/scientific/*.in` names what is done and holds metadata; the `.out` beside it has the result.
+//! Each `tests/data/scientific/*.in` names an operation and contains metadata; the `.out` beside it has the
+//! result.
 //!
 //! `BLESS=1 cargo test -p pinakes-scicat --test scientific` rewrites the answers: read the diff before the commit.
 
@@ -69,7 +70,7 @@ fn any_metadata() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Done twice it is done once; whatever it is, it can be shown and its keys taken.
+    /// Enriching twice gives the same as once; any metadata can be shown in a unit and its keys collected.
     #[test]
     fn enriching_is_idempotent(metadata in any_metadata()) {
         let Value::Object(mut once) = metadata else { return Ok(()) };

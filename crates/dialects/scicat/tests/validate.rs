@@ -1,5 +1,6 @@
-//! Each `tests/data/validate/*.in` names a table and a form and holds a body; the `.out` beside it has the faults as a
-//! list of texts, as the tree of v3 datasets and as raw validator objects, or the completed body if there are none.
+//! Each `tests/data/validate/*.in` names a table and a form and contains a body; the `.out` beside it has the faults
+//! as a list of texts, as the tree of v3 datasets and as raw validator objects, or the completed body if there are
+//! none.
 //!
 //! `BLESS=1 cargo test -p pinakes-scicat --test validate` rewrites the answers: read the diff before the commit.
 
@@ -111,7 +112,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever is in the fields: no panic, a text for every fault, and an update is never stricter than a create.
+    /// For any values of the fields: no panic, a text for every fault, and an update is never stricter than a create.
     #[test]
     fn any_body_can_be_checked(index in 0..TABLES.len(), values in prop::collection::vec((any::<usize>(), any_value()), 0..8)) {
         let dto = TABLES[index].1;

@@ -1,14 +1,14 @@
-//! What the form asks for: the metadata blocks of a collection and their fields, as Dataverse describes them.
+//! The fields of the form: the metadata blocks of a collection and their fields, as Dataverse describes them.
 
 use serde_json::Value;
 
 use crate::record::text;
 
-/// Values of a vocabulary beyond which they are typed and not chosen: a list of thousands, as that of languages, is of no use on
-/// a page.
+/// Maximum number of values of a vocabulary that can be chosen from a list; values of longer vocabularies are typed, as
+/// a list of thousands (such as the languages) is of no use on a page.
 const CHOICES_MAX: usize = 500;
 
-/// What a field's text must be.
+/// The format of a field's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Line,
@@ -34,24 +34,24 @@ impl Kind {
     }
 }
 
-/// A field, or a part of one.
+/// A field, or a part of a compound field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) name: String,
-    /// What it is called within its parent.
+    /// Its title within its parent.
     pub(super) title: String,
-    /// What Dataverse calls it in refusals.
+    /// Its name in Dataverse's error messages.
     pub(super) display_name: String,
     pub(super) hint: String,
-    /// What stands in the empty input.
+    /// The placeholder of the empty input.
     pub(super) example: String,
     pub(super) kind: Kind,
     pub(super) is_multiple: bool,
     pub(super) is_required: bool,
     is_on_create: bool,
-    /// The values to choose from; none where any text is taken.
+    /// The values to choose from; `None` if any text is accepted.
     pub(super) choices: Option<Vec<String>>,
-    /// Of a compound field.
+    /// Parts of a compound field.
     pub(super) parts: Vec<Field>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Block {
     pub(super) fields: Vec<Field>,
 }
 
-/// The values of an object by their places on the form.
+/// Returns the values of an object, ordered by their positions on the form.
 fn in_order(map: &Value) -> Vec<Field> {
     let mut list: Vec<&Value> = map.as_object().into_iter().flat_map(|it| it.values()).collect();
     list.sort_by_key(|it| it["displayOrder"].as_i64().unwrap_or(0));
@@ -71,7 +71,7 @@ fn in_order(map: &Value) -> Vec<Field> {
 }
 
 impl Block {
-    /// Of an answer that lists blocks with their fields.
+    /// Parses an answer that lists blocks with their fields.
     pub(super) fn list(said: &Value) -> Vec<Self> {
         let of = |it: &Value| Self {
             name: text(it, "name"),
@@ -101,7 +101,7 @@ impl Field {
         }
     }
 
-    /// Whether it stands on the form at once, and not behind "more".
+    /// Says whether it is shown on the form at once, rather than under "more".
     pub(super) fn is_main(&self) -> bool {
         self.is_on_create || self.is_required
     }
@@ -110,32 +110,32 @@ impl Field {
         !self.parts.is_empty()
     }
 
-    /// Whether all its values are chosen in one list.
+    /// Says whether all of its values are chosen in one list.
     pub(super) fn is_chosen_at_once(&self) -> bool {
         !self.is_compound() && self.is_multiple && self.choices.is_some()
     }
 
-    /// Whether its values are those of a vocabulary that is too long to choose from.
+    /// Says whether its values belong to a vocabulary that is too long to choose from.
     pub(super) fn is_typed(&self) -> bool {
         self.choices.as_ref().is_some_and(|it| CHOICES_MAX < it.len())
     }
 
-    /// Whether its texts are typed as lines of one input.
+    /// Says whether its texts are typed as lines of one input.
     pub(super) fn is_in_lines(&self) -> bool {
         self.is_multiple && (self.is_typed() || self.choices.is_none())
     }
 
-    /// Whether it has rows, of which there may be more.
+    /// Says whether it has rows, to which more can be added.
     pub(super) fn has_rows(&self) -> bool {
         self.is_multiple && !self.is_chosen_at_once()
     }
 
-    /// What each of its rows consists of: its parts, or itself.
+    /// Returns the cells of each row: its parts, or the field itself.
     pub(super) fn cells(&self) -> &[Self] {
         if self.is_compound() { &self.parts } else { std::slice::from_ref(self) }
     }
 
-    /// The name of an input.
+    /// Returns the name of an input.
     pub(super) fn input(&self, row: usize, cell: &Self) -> String {
         match self.is_compound() {
             true => format!("{}/{row}/{}", self.name, cell.name),
@@ -143,7 +143,7 @@ impl Field {
         }
     }
 
-    /// As Dataverse classes it.
+    /// Returns its class in Dataverse.
     pub(super) fn class(&self) -> &'static str {
         match (self.is_compound(), &self.choices) {
             (true, _) => "compound",
@@ -158,7 +158,7 @@ pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A block with a field of each sort.
+    /// Returns a block with a field of each type.
     pub(in super::super) fn block() -> Block {
         let part = |name: &str, title: &str, kind: &str, order: u32| {
             json!({"name": name, "title": title, "displayName": format!("Author {title}"), "type": kind,

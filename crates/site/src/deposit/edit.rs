@@ -15,47 +15,47 @@ use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, items, text};
 
-/// What a page of the form shows beside the form itself.
+/// What a page of the form shows in addition to the form itself.
 #[derive(Default)]
 struct Around<'a> {
-    /// The deposit that is changed; empty for a new one.
+    /// The deposit that is being changed; empty for a new one.
     pid: &'a str,
-    /// The collection that was chosen, or that the deposit is in.
+    /// The collection that was chosen, or that contains the deposit.
     collection: String,
-    /// What may be chosen.
+    /// The collections to choose from.
     collections: Vec<Link>,
     blocks: Vec<Block>,
-    /// When the version that the form began with was changed last.
+    /// When the version that the form was filled from was last changed.
     since: String,
-    /// The field that more rows were asked for.
+    /// The field for which more rows were requested.
     more: &'a str,
-    /// What is wrong, by inputs and fields.
+    /// Faults by inputs and fields.
     faults: Faults,
-    /// What Dataverse said against it that is about no field.
+    /// Dataverse's error message, if it is about no field.
     refused: Option<String>,
 }
 
 impl Around<'_> {
-    /// The same with what Dataverse said against the form.
+    /// Adds Dataverse's error message about the form.
     fn refused(mut self, visitor: &Visitor, message: &str, form: &Form) -> Self {
         (self.faults, self.refused) = refusal::places(message, &self.blocks, form, |key| visitor.text(key));
         self
     }
 }
 
-/// Faults that Dataverse does not look for.
+/// Returns faults that Dataverse does not check.
 fn own_faults(visitor: &Visitor, form: &Form, blocks: &[Block]) -> Faults {
     form.bad_orcids(blocks).into_iter().map(|it| (it, visitor.text("fault_orcid"))).collect()
 }
 
-/// The blocks that a collection has turned on, with the fields that it uses.
+/// Returns the blocks that a collection has enabled, with the fields that it uses.
 async fn blocks_of(site: &Site, visitor: &Visitor, collection: &str, sort: &str) -> Result<Vec<Block>> {
     let path = format!("/api/dataverses/{}/metadatablocks?returnDatasetFieldTypes=true", encoded(collection));
     let path = if sort.is_empty() { path } else { format!("{path}&datasetType={}", encoded(sort)) };
     Ok(Block::list(&site.read(visitor, "dataverse", &path).await?["data"]))
 }
 
-/// What a new deposit begins with, in the collection that is wanted, or else the first that there is.
+/// Returns the surroundings of a new deposit, in the requested collection, or else in the first one.
 async fn around_new<'a>(
     site: &Site,
     visitor: &Visitor,
@@ -89,7 +89,7 @@ async fn empty(site: &Site, visitor: &Visitor, fields: &Fields) -> Result<Respon
     shown(site, visitor, &form.with_empty_rows(&around.blocks, ""), around).await
 }
 
-/// Whoever deposits is the first to be written to.
+/// Suggests the depositor as the first contact.
 fn suggest_contact(form: &mut Form, blocks: &[Block], me: &Value) {
     let contact =
         [("datasetContactName", text(me, "displayName")), ("datasetContactEmail", text(me, "email"))];
@@ -137,10 +137,10 @@ async fn created(site: &Site, visitor: &Visitor, body: Body) -> Result<Response>
     }
 }
 
-/// What stands in place of a field's name where no more rows are asked for, and none are added.
+/// Used instead of a field's name if no more rows are requested, so that none are added.
 const AS_SENT: &str = "/";
 
-/// The blocks of a version with what the form says in them.
+/// Puts the values of the form into the blocks of a version.
 fn put_blocks(version: &mut Value, form: &Form, blocks: &[Block]) {
     for block in blocks {
         let before = fields_of(version, &block.name);
@@ -170,7 +170,7 @@ async fn begun(site: &Site, visitor: &Visitor, pid: &str) -> Result<Response> {
     shown(site, visitor, &form, around).await
 }
 
-/// The newest version of a deposit that the visitor may change, and what stands around its form.
+/// Returns the newest version of a deposit that the visitor may change, and the surroundings of its form.
 ///
 /// Errors: there is none.
 async fn latest<'a>(site: &Site, visitor: &Visitor, pid: &'a str) -> Result<(Value, Around<'a>)> {
@@ -179,7 +179,8 @@ async fn latest<'a>(site: &Site, visitor: &Visitor, pid: &'a str) -> Result<(Val
     if may["data"]["canEditDataset"] != true {
         return Err(SiteError::Forbidden);
     }
-    // Who may change it sees its mail addresses, also where the server hides them: they would be lost.
+    // A visitor who may change the deposit gets its mail addresses even if the server hides them: otherwise
+    // they would be lost.
     let path = format!("{path}&excludeFiles=true&returnOwners=true&ignoreSettingExcludeEmailFromExport=true");
     let said = site.read(visitor, "dataverse", &path).await?;
     let version = said["data"].clone();
@@ -237,7 +238,7 @@ async fn saved(site: &Site, visitor: &Visitor, pid: &str, body: Body) -> Result<
     }
 }
 
-/// The page of the form, with what can be chosen in it.
+/// Returns the page of the form, with the options to choose from.
 async fn shown(site: &Site, visitor: &Visitor, form: &Form, around: Around<'_>) -> Result<Response> {
     let is_new = around.pid.is_empty();
     let licenses = site.read(visitor, "dataverse", "/api/licenses").await?;

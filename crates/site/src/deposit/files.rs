@@ -1,4 +1,4 @@
-//! The files of a deposit, and what becomes of its draft: review, publication, an end.
+//! The files of a deposit, and actions on its draft: review, publication, deletion.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -13,7 +13,7 @@ use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{bytes_shown, items, text};
 
-/// Files that the page lists.
+/// Maximum number of files that the page lists.
 const FILES_MAX: usize = 500;
 
 /// A file on the page.
@@ -35,7 +35,7 @@ pub(crate) async fn page(
     site.shown(&visitor, page)
 }
 
-/// The page, with refusals on top of it: what was refused, and why.
+/// Returns the page, with the errors of refused files at the top.
 async fn shown(
     site: &Site,
     visitor: &Visitor,
@@ -94,7 +94,7 @@ async fn shown(
     site.page_with_script(visitor, status, "deposit_files.html", page, "upload.js")
 }
 
-/// `POST /site/deposits/files/{pid}`: a form of several parts with files.
+/// `POST /site/deposits/files/{pid}`: a multipart form with files.
 pub(crate) async fn upload(
     State(site): State<Site>,
     visitor: Visitor,
@@ -148,7 +148,7 @@ async fn acted(site: &Site, visitor: &Visitor, pid: &str, body: Body) -> Result<
     })
 }
 
-/// The request that an action stands for.
+/// Returns the request that corresponds to an action.
 fn asked(pid: &str, sent: &Fields) -> Option<(Method, String, Option<Value>)> {
     Some(match sent.text("action") {
         "publish" => {

@@ -1,5 +1,5 @@
-//! What people typed into the form of a deposit, and the fields of Dataverse that it stands for. What the form does not show
-//! (fields of other blocks, parts that the collection does not use) stays as it is.
+//! The values of a deposit's form, and their conversion to Dataverse's fields. Whatever the form does not show (fields
+//! of other blocks, parts that the collection does not use) stays as it is.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,34 @@ use super::description::{Block, Field};
 use crate::fields::Fields;
 use crate::record::text;
 
-/// Most rows of a field that the form shows; those beyond stay as they are.
+/// Maximum number of rows of a field that the form shows; further ones stay as they are.
 pub(super) const ROWS_MAX: usize = 200;
-/// Rows that one press on "more rows" adds.
+/// Number of rows that each press on "more rows" adds.
 const MORE_ROWS: usize = 3;
-/// What stands before the digits of an ORCID iD that was copied as an address.
+/// Prefix of an ORCID iD that was copied as a URL.
 const ORCID: &str = "https://orcid.org/";
 
-/// What is wrong, by the names of inputs and fields.
+/// Faults by the names of inputs and fields.
 pub(super) type Faults = BTreeMap<String, String>;
 
-/// One value of a field: the texts of each of its cells, several where several can be chosen.
+/// One value of a field: the texts of each of its cells, several if several can be chosen.
 pub(super) type Row = Vec<Vec<String>>;
 
-/// What the form holds.
+/// The values of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Form {
     /// The rows of each field that is on the form, by its name.
     rows: BTreeMap<String, Vec<Row>>,
-    /// Name of the licence; empty where terms of its own hold.
+    /// Name of the licence; empty if the deposit has its own terms.
     pub(super) license: String,
 }
 
-/// The fields of a block in a version, as Dataverse shows them.
+/// Returns the fields of a block in a version, as Dataverse shows them.
 pub(super) fn fields_of<'v>(version: &'v Value, block: &str) -> &'v [Value] {
     version["metadataBlocks"][block]["fields"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A text without spaces around it, its lines ended in one way.
+/// Returns a text without surrounding white space and with uniform line ends.
 fn plain(text: &str) -> String {
     text.replace("\r\n", "\n").trim().to_owned()
 }
@@ -45,7 +45,7 @@ fn is_empty(row: &Row) -> bool {
     row.iter().all(Vec::is_empty)
 }
 
-/// The texts of a value, however many there are.
+/// Returns the texts of a value.
 fn texts(value: &Value) -> Vec<String> {
     let one = |it: &Value| match it {
         Value::String(text) => Some(plain(text)),
@@ -58,7 +58,7 @@ fn texts(value: &Value) -> Vec<String> {
     all.into_iter().filter(|it| !it.is_empty()).collect()
 }
 
-/// The values of a field that has rows, each as it is kept.
+/// Returns the values of a field with rows, each as it is stored.
 fn kept_values(value: &Value) -> Vec<Value> {
     match value {
         Value::Null => Vec::new(),
@@ -67,7 +67,7 @@ fn kept_values(value: &Value) -> Vec<Value> {
     }
 }
 
-/// A value of a field as a row.
+/// Converts a value of a field to a row.
 fn row_of(field: &Field, value: &Value) -> Row {
     match field.is_compound() {
         true => field.parts.iter().map(|it| texts(&value[&it.name]["value"])).collect(),
@@ -86,7 +86,7 @@ fn rows_of(field: &Field, value: &Value) -> Vec<Row> {
 }
 
 impl Form {
-    /// Of a version as Dataverse shows it.
+    /// Fills the form from a version as Dataverse shows it.
     pub(super) fn of_version(version: &Value, blocks: &[Block]) -> Self {
         let mut rows = BTreeMap::new();
         for block in blocks {
@@ -102,7 +102,7 @@ impl Form {
         Self { rows, license: text(version, "license/name") }
     }
 
-    /// Of what a browser sent. A field is on the form if it says how many rows it has there.
+    /// Reads the form from what a browser sent. A field is on the form if it states its number of rows there.
     pub(super) fn of_sent(sent: &Fields, blocks: &[Block]) -> Self {
         let mut rows = BTreeMap::new();
         for field in blocks.iter().flat_map(|it| &it.fields) {
@@ -128,17 +128,17 @@ impl Form {
         Self { rows, license: sent.text("license").to_owned() }
     }
 
-    /// The rows of a field.
+    /// Returns the rows of a field.
     pub(super) fn rows(&self, field: &Field) -> &[Row] {
         self.rows.get(&field.name).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a field says something.
+    /// Says whether a field has a value.
     pub(super) fn says(&self, field: &Field) -> bool {
         self.rows(field).iter().any(|it| !is_empty(it))
     }
 
-    /// Says something of a field that says nothing yet: texts by the names of cells.
+    /// Fills a field that has no value yet: texts by the names of cells.
     pub(super) fn suggest(&mut self, blocks: &[Block], name: &str, suggested: &[(&str, String)]) {
         let Some(field) = blocks.iter().flat_map(|it| &it.fields).find(|it| it.name == name) else { return };
         let cell = |cell: &Field| {
@@ -150,8 +150,8 @@ impl Form {
         }
     }
 
-    /// With rows to write into: one more for each field, or some more for the field that was asked for and as many as there
-    /// were for others.
+    /// Adds empty rows: one for each field, or, if `more` is set, some for the field of that name. Every field has at
+    /// least one row.
     pub(super) fn with_empty_rows(mut self, blocks: &[Block], more: &str) -> Self {
         for field in blocks.iter().flat_map(|it| &it.fields) {
             let rows = self.rows.entry(field.name.clone()).or_default();
@@ -166,7 +166,8 @@ impl Form {
         self
     }
 
-    /// Inputs that hold something that no ORCID iD can be, though it is called one. Dataverse does not look at that.
+    /// Returns the inputs whose text cannot be an ORCID iD although it is labelled as one. Dataverse does not check
+    /// this.
     pub(super) fn bad_orcids(&self, blocks: &[Block]) -> Vec<String> {
         let mut found = Vec::new();
         for field in blocks.iter().flat_map(|it| &it.fields) {
@@ -181,7 +182,7 @@ impl Form {
         found
     }
 
-    /// The fields of a block with what the form says in place of what they said.
+    /// Returns the fields of a block with the form's values in place of the previous ones.
     pub(super) fn applied(&self, block: &Block, before: &[Value]) -> Vec<Value> {
         let mut fields = before.to_vec();
         for field in &block.fields {
@@ -204,7 +205,7 @@ impl Form {
     }
 }
 
-/// The value of a field with rows in place of what they began as. Rows that the form did not have stay.
+/// Returns the value of a field with its rows replaced by those of the form. Rows that the form did not have stay.
 fn value_applied(field: &Field, rows: &[Row], old: &Value) -> Value {
     if !field.is_compound() && !field.has_rows() {
         let said = rows.first().and_then(|it| it.first()).map_or(&[][..], Vec::as_slice);
@@ -230,7 +231,7 @@ fn value_applied(field: &Field, rows: &[Row], old: &Value) -> Value {
     if field.is_multiple { values.into() } else { values.into_iter().next().unwrap_or(Value::Null) }
 }
 
-/// A compound value with the parts of a row in place of its own.
+/// Returns a compound value with its parts replaced by those of a row.
 fn compound_applied(field: &Field, row: &Row, before: Option<&Value>) -> Value {
     let mut map: Map<String, Value> = before.and_then(Value::as_object).cloned().unwrap_or_default();
     for (part, said) in field.parts.iter().zip(row) {
@@ -250,13 +251,13 @@ fn compound_applied(field: &Field, row: &Row, before: Option<&Value>) -> Value {
     map.into()
 }
 
-/// Where a field says of which scheme an author's identifier is, and the identifier.
+/// Returns the positions of the scheme of an author's identifier and of the identifier itself.
 fn orcid_places(field: &Field) -> Option<(usize, usize)> {
     let place = |name: &str| field.parts.iter().position(|it| it.name == name);
     Some((place("authorIdentifierScheme")?, place("authorIdentifier")?))
 }
 
-/// An ORCID iD that was copied as an address is kept as its digits, and called by its name.
+/// Shortens an ORCID iD that was copied as a URL to its digits, and sets its scheme.
 fn shorten_orcid(field: &Field, row: &mut Row) {
     let Some((scheme, id)) = orcid_places(field) else { return };
     let Some(short) = row[id].first().and_then(|it| it.strip_prefix(ORCID)).map(str::to_owned) else {
@@ -268,7 +269,7 @@ fn shorten_orcid(field: &Field, row: &mut Row) {
     row[id] = vec![short];
 }
 
-/// Four groups of four digits, the last of which may be an X.
+/// Checks for four groups of four digits, the last of which may be an X.
 fn is_orcid_id(text: &str) -> bool {
     let groups: Vec<&str> = text.strip_prefix(ORCID).unwrap_or(text).split('-').collect();
     let is_digit = |(at, it): (usize, char)| it.is_ascii_digit() || (at == 15 && it == 'X');
@@ -328,7 +329,7 @@ mod tests {
         let version = json!({"metadataBlocks": {"citation": {"fields": before.clone()}}});
         let mut form = Form::of_version(&version, &blocks).with_empty_rows(&blocks, "");
         assert_eq!(form.applied(&blocks[0], &before), before);
-        // One name is changed, one author is taken away, and one beyond those of the form is not touched.
+        // One name is changed, one author is removed, and one beyond those of the form is left alone.
         let Some(authors) = form.rows.get_mut("author") else { panic!("no authors") };
         authors.truncate(2);
         authors[0][0] = vec!["New, A".to_owned()];

@@ -1,15 +1,15 @@
-//! Depositing in the browser: drafts, the form, files, review and publication. All of it is asked of Dataverse's dialect in
-//! the name of whoever is signed in, and its rights decide.
+//! Depositing in the browser: drafts, the form, files, review and publication. Everything is requested from Dataverse's
+//! dialect on behalf of the signed-in user, and its rights decide.
 //!
 //! | file | what |
 //! |---|---|
-//! | `description.rs` | the metadata blocks of a collection and their fields, of which the form is made |
-//! | `form.rs` | what people typed, and the fields of Dataverse that it stands for |
-//! | `refusal.rs` | where on the form the faults belong that Dataverse finds |
+//! | `description.rs` | the metadata blocks of a collection and their fields, from which the form is built |
+//! | `form.rs` | the values that were typed, and their conversion to Dataverse's fields |
+//! | `refusal.rs` | assigning Dataverse's faults to the inputs of the form |
 //! | `view.rs` | the form as its template shows it |
 //! | `edit.rs` | new deposits, and changing their metadata |
 //! | `files.rs`, `upload.rs` | their files, review and publication |
-//! | `resumable.rs` | files in pieces, for the script |
+//! | `resumable.rs` | files uploaded in pieces, for the script |
 
 mod description;
 pub(crate) mod edit;
@@ -33,18 +33,18 @@ use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, items, text};
 
-/// Characters of a refusal that are read: one that names many fields is long.
+/// Maximum number of characters of an error message that are read: one that names many fields is long.
 const REASON_CHARS_MAX: usize = 20_000;
-/// Drafts that the list shows.
+/// Maximum number of drafts that the list shows.
 const DRAFTS_MAX: u32 = 100;
 
-/// A form that led on.
+/// Redirects after a form was processed.
 pub(crate) fn gone_on(to: &str) -> Response {
     let response = answer::with_header(answer::empty(StatusCode::SEE_OTHER), LOCATION, to);
     answer::with_header(response, CACHE_CONTROL, "no-store")
 }
 
-/// What a refusal of Dataverse says.
+/// Returns the message of Dataverse's error.
 pub(super) fn reason(said: &Said) -> String {
     let answer: Value = serde_json::from_slice(&said.body).unwrap_or(Value::Null);
     let message = text(&answer, "message");
@@ -56,7 +56,7 @@ pub(super) fn reason(said: &Said) -> String {
     }
 }
 
-/// An answer's data, or the sentence of a refusal. What says nothing to the visitor is an error.
+/// Returns an answer's data, or the message of an error. An answer that means nothing to the visitor is an error.
 pub(super) fn done(said: &Said) -> Result<std::result::Result<Value, String>> {
     match said.json() {
         Some(answer) => Ok(Ok(answer["data"].clone())),
@@ -67,7 +67,7 @@ pub(super) fn done(said: &Said) -> Result<std::result::Result<Value, String>> {
 }
 
 impl Site {
-    /// The visitor's user of Dataverse; nothing where the account has none yet.
+    /// Returns the visitor's Dataverse user; `None` if the account has none yet.
     ///
     /// Errors: nobody is signed in; the dialect is not served.
     pub(super) async fn depositor(&self, visitor: &Visitor) -> Result<Option<Value>> {
@@ -83,7 +83,7 @@ impl Site {
     }
 }
 
-/// `GET /site/deposits`: the drafts that the visitor may see, or the way to become a depositor.
+/// `GET /site/deposits`: the drafts that the visitor may see, or the form to become a depositor.
 pub(crate) async fn list(State(site): State<Site>, visitor: Visitor) -> Result<Response> {
     let page = drafts(&site, &visitor, None).await;
     site.shown(&visitor, page)
@@ -113,7 +113,7 @@ async fn drafts(site: &Site, visitor: &Visitor, refused: Option<(String, &Fields
     site.page(visitor, StatusCode::OK, "deposits.html", page)
 }
 
-/// The form of those who have no user of Dataverse yet.
+/// Returns the form for visitors who have no Dataverse user yet.
 fn joining(site: &Site, visitor: &Visitor, refused: Option<(String, &Fields)>) -> Result<Response> {
     let user = visitor.caller.user.as_deref();
     let known = |of: fn(&pinakes_accounts::User) -> Option<String>| user.and_then(of).unwrap_or_default();
@@ -134,7 +134,7 @@ fn joining(site: &Site, visitor: &Visitor, refused: Option<(String, &Fields)>) -
     site.page(visitor, status, "deposits.html", page)
 }
 
-/// `POST /site/deposits`: the account gets a user of Dataverse.
+/// `POST /site/deposits`: creates a Dataverse user for the account.
 pub(crate) async fn join(State(site): State<Site>, visitor: Visitor, body: Body) -> Result<Response> {
     let page = joined(&site, &visitor, body).await;
     site.shown(&visitor, page)
@@ -154,7 +154,7 @@ async fn joined(site: &Site, visitor: &Visitor, body: Body) -> Result<Response> 
     }
 }
 
-/// A path of Dataverse's for the dataset of a persistent identifier.
+/// Returns Dataverse's path for the dataset with a persistent identifier.
 pub(super) fn path_of(pid: &str, rest: &str) -> String {
     format!("/api/datasets/:persistentId{rest}?persistentId={}", encoded(pid))
 }

@@ -1,17 +1,18 @@
-//! Where on the form the faults belong that Dataverse finds: its refusals are one text that names fields as people read them.
+//! Assigns Dataverse's faults to the inputs of the form: its error is one text that names fields by their display
+//! names.
 
 use super::description::{Block, Field, Kind};
 use super::form::{Faults, Form, Row};
 
-/// How the refusal of metadata begins.
+/// Start of an error about metadata.
 const BEGINNING: &str = "Validation Failed: ";
-/// What stands between a fault and the value that is at fault.
+/// Separates a fault from the invalid value.
 const VALUE: &str = " (Invalid value:";
 
-/// A fault of a refusal, and the value that is at fault.
+/// A fault in an error message, and the invalid value.
 type Said<'m> = (&'m str, &'m str);
 
-/// The faults of a refusal; nothing of one that is about no fields.
+/// Returns the faults in an error message; empty if it is not about fields.
 fn said(message: &str) -> Vec<Said<'_>> {
     let Some(mut rest) = message.strip_prefix(BEGINNING) else { return Vec::new() };
     let mut found = Vec::new();
@@ -26,12 +27,12 @@ fn said(message: &str) -> Vec<Said<'_>> {
     found
 }
 
-/// What a fault is, for a field of this name: what it lacks, or a value that cannot be so.
+/// The type of a fault: a missing value, or an invalid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Missing,
     Wrong,
-    /// Of the whole of a compound value.
+    /// A fault of a whole compound value.
     Whole,
 }
 
@@ -47,7 +48,7 @@ fn sort_of(fault: &str, value: &str, name: &str) -> Option<Sort> {
     rest.starts_with("has ").then_some(Sort::Whole)
 }
 
-/// The inputs of a field that a fault is about.
+/// Returns the inputs of a field that a fault is about.
 fn inputs(field: &Field, rows: &[Row], at_cell: usize, sort: Sort, value: &str) -> Vec<String> {
     let cell = &field.cells()[at_cell];
     let is_meant = |row: &Row| match sort {
@@ -63,7 +64,7 @@ fn inputs(field: &Field, rows: &[Row], at_cell: usize, sort: Sort, value: &str) 
     }
 }
 
-/// Key of the sentence that says the same in the visitor's language; none where Dataverse's own is shown.
+/// Returns the key of the equivalent sentence in the visitor's language; `None` if Dataverse's own is shown.
 fn key_of(sort: Sort, kind: Kind) -> Option<&'static str> {
     match (sort, kind) {
         (Sort::Missing, _) => Some("fault_missing"),
@@ -76,7 +77,8 @@ fn key_of(sort: Sort, kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// The faults of a refusal by the inputs that they are about, and what is about none; `words` gives the sentence of a key.
+/// Returns the faults in an error message by their inputs, and those that belong to none; `words` returns the sentence
+/// of a key.
 pub(super) fn places(
     message: &str,
     blocks: &[Block],
@@ -103,7 +105,7 @@ pub(super) fn places(
                     is_placed = true;
                 }
             }
-            // A compound field that must have a value, though none of its parts must.
+            // A compound field that is required although none of its parts is.
             if field.is_compound() && sort_of(fault, value, &field.display_name) == Some(Sort::Missing) {
                 faults.insert(field.name.clone(), words("fault_missing"));
                 is_placed = true;
@@ -114,7 +116,7 @@ pub(super) fn places(
         }
     }
     if list.is_empty() {
-        // Other refusals name a field as its block does.
+        // Other errors use the names that fields have in their block.
         let is_named = |it: &&Field| message.contains(&format!("'{}'", it.name));
         match fields().find(|it| it.cells().iter().any(|cell| is_named(&cell))) {
             Some(field) => drop(faults.insert(field.name.clone(), message.to_owned())),

@@ -1,15 +1,15 @@
-//! Uploads in pieces, for the script of the files' page: a piece that came stays when the connection breaks, and whoever
-//! chooses the same file again goes on behind it.
+//! Uploads in pieces, for the script of the files' page: pieces that have arrived are kept if the connection breaks,
+//! and choosing the same file again continues after them.
 //!
 //! | request | what |
 //! |---|---|
-//! | `POST /site/uploads` | begins one, or finds the one of the same file that was begun before |
-//! | `PUT /site/uploads/{id}?at=` | takes the piece that begins at that byte |
-//! | `POST /site/uploads/{id}` | hands the whole file to Dataverse's dialect, by whose rules it becomes one of the deposit's |
-//! | `DELETE /site/uploads/{id}` | gives it up |
+//! | `POST /site/uploads` | starts an upload, or finds an earlier one of the same file |
+//! | `PUT /site/uploads/{id}?at=` | receives the piece that begins at that byte |
+//! | `POST /site/uploads/{id}` | passes the whole file to Dataverse's dialect, which adds it to the deposit by its own rules |
+//! | `DELETE /site/uploads/{id}` | cancels it |
 //!
-//! Pieces lie in the store of files. A record names them, so that they are not swept, and is removed with the upload or a
-//! week after its last piece.
+//! Pieces are kept in the store of files. A record names them, so that they are not swept; it is removed with the
+//! upload or a week after its last piece.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -32,7 +32,7 @@ use crate::app::{Site, Visitor};
 use crate::error::SiteError;
 use crate::fields::{Fields, encoded};
 
-/// An upload that is under way.
+/// An upload in progress.
 pub(crate) static UPLOAD: Kind = Kind {
     columns: &[
         Column::one("user", Type::Text),
@@ -44,28 +44,28 @@ pub(crate) static UPLOAD: Kind = Kind {
     ..Kind::named("site_upload")
 };
 
-/// Uploads that one account may have under way.
+/// Maximum number of uploads in progress for one account.
 const UPLOADS_MAX: u64 = 100;
 /// How long an upload is kept after its last piece (a week).
 const KEEP_MS: i64 = 7 * 24 * 60 * 60 * 1000;
-/// Uploads out of date that are removed when another one begins.
+/// Maximum number of expired uploads that are removed when another one starts.
 const REMOVED_MAX: u64 = 100;
-/// Least bytes of a piece (8 MiB).
+/// Minimum size of a piece, in bytes (8 MiB).
 const PIECE_BYTES: u64 = 8 << 20;
-/// Most pieces of an upload: those of large files are larger.
+/// Maximum number of pieces of an upload: the pieces of large files are larger.
 const PIECES_MAX: u64 = 1_000;
-/// How long the handing over of a file may take before it may be tried again (an hour).
+/// Time after which passing on a file may be attempted again (an hour).
 const FINISH_MS: i64 = 60 * 60 * 1000;
-/// Longest name of a file or folder, in bytes.
+/// Maximum length of the name of a file or folder, in bytes.
 const NAME_BYTES_MAX: usize = 1_000;
 
-/// What is kept of an upload.
+/// The stored state of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Upload {
-    /// Whose it is.
+    /// Its user.
     user: String,
-    /// What tells the file from others of the account and the deposit.
+    /// Distinguishes the file from others of the same account and deposit.
     fingerprint: String,
     pid: String,
     name: String,
@@ -73,7 +73,7 @@ struct Upload {
     content_type: String,
     size: u64,
     changed_ms: i64,
-    /// When the handing over began; 0 while none is under way.
+    /// When passing it on began; 0 if that is not in progress.
     finishing_ms: i64,
     parts: Vec<Blob>,
 }
@@ -101,13 +101,13 @@ fn get(view: &mut View<'_>, id: &str) -> std::result::Result<Option<Upload>, Sto
     view.get(&UPLOAD, id)?.as_ref().map(Upload::of).transpose()
 }
 
-/// Why something is not done, as the script is told it.
+/// Reason for a failure, as it is reported to the script.
 enum Refused {
-    /// A page would say it too.
+    /// An error that pages report too.
     Site(SiteError),
-    /// A sentence, with the status that goes with it.
+    /// A message with its status.
     Said(StatusCode, String),
-    /// The upload is elsewhere: at this byte.
+    /// The upload is at a different position: at this byte.
     At(u64),
 }
 
@@ -132,20 +132,20 @@ fn told(visitor: &Visitor, outcome: Outcome<Response>) -> Response {
     answer::json(status, &said)
 }
 
-/// Whose uploads the visitor's are.
+/// Returns the user whose uploads the visitor can access.
 fn user_of(visitor: &Visitor) -> Outcome<String> {
     let user = visitor.caller.user.as_deref().ok_or(SiteError::SignIn)?;
     Ok(user.uuid.to_string())
 }
 
-/// The same of a request that shows the token of a form.
+/// Does the same for a request with the token of a form.
 fn user_proven(visitor: &Visitor) -> Outcome<String> {
     let given = visitor.headers.get("x-csrf-token").and_then(|it| it.to_str().ok()).unwrap_or_default();
     visitor.proven_by(given)?;
     user_of(visitor)
 }
 
-/// The visitor's upload of that id.
+/// Returns the visitor's upload with that id.
 async fn own(visitor: &Visitor, user: &str, id: &str) -> Outcome<Upload> {
     let at = id.to_owned();
     let found = visitor.db.read(Weight::Point, move |view| get(view, &at)).await.map_err(SiteError::from)?;
@@ -191,9 +191,9 @@ async fn begun(site: &Site, visitor: &Visitor, body: Body) -> Outcome<Response> 
     Ok(answer::json(status, &said))
 }
 
-/// The upload that a request asks for.
+/// Returns the upload that a request describes.
 ///
-/// Errors: it says what cannot be so.
+/// Errors: the description is invalid.
 fn wanted(site: &Site, visitor: &Visitor, user: &str, sent: &Fields) -> Outcome<Upload> {
     let refused = |key: &str| Refused::Said(StatusCode::UNPROCESSABLE_ENTITY, visitor.text(key));
     let (name, folder, pid) = (sent.text("name"), sent.text("folder"), sent.text("pid"));
@@ -220,7 +220,7 @@ fn wanted(site: &Site, visitor: &Visitor, user: &str, sent: &Fields) -> Outcome<
     })
 }
 
-/// Removes uploads that nobody goes on with; what they held is swept.
+/// Removes expired uploads; their pieces are swept.
 fn remove_old(txn: &mut Txn<'_>, before_ms: i64) -> std::result::Result<(), StoreError> {
     let old = Expr::Range("changedMs".into(), End::Open, End::Excluded(before_ms.into()));
     for record in txn.find(&UPLOAD, &Query::filter(old).window(0, REMOVED_MAX))? {
@@ -272,7 +272,7 @@ async fn taken(site: &Site, visitor: &Visitor, id: &str, fields: &Fields, body: 
     }
 }
 
-/// A piece in the store of files. Nothing is left of one that broke off.
+/// Writes a piece to the store of files. Nothing is kept of a piece that breaks off.
 async fn kept(site: &Site, visitor: &Visitor, body: Body, most: u64) -> Outcome<Blob> {
     let mut pieces =
         Pieces::new(&visitor.headers, body, most, site.context.limits()).map_err(SiteError::from)?;
@@ -289,7 +289,7 @@ async fn kept(site: &Site, visitor: &Visitor, body: Body, most: u64) -> Outcome<
     }
 }
 
-/// The store of files failed.
+/// Reports a failure of the store of files.
 fn unkept(error: BlobError) -> Refused {
     tracing::warn!(%error, "a piece of an upload could not be kept");
     SiteError::Failed(StatusCode::SERVICE_UNAVAILABLE).into()
@@ -334,7 +334,7 @@ async fn finished(site: &Site, visitor: &Visitor, id: &str) -> Outcome<Response>
     }
 }
 
-/// Marks that a file is being handed over; false where it is already.
+/// Marks that a file is being passed on; returns false if it already is.
 async fn claimed(site: &Site, visitor: &Visitor, id: &str) -> Outcome<bool> {
     let (key, now_ms) = (id.to_owned(), site.context.clock().now_ms());
     let write = move |txn: &mut Txn<'_>| -> std::result::Result<bool, StoreError> {
@@ -348,7 +348,7 @@ async fn claimed(site: &Site, visitor: &Visitor, id: &str) -> Outcome<bool> {
     Ok(visitor.db.write(write).await.map_err(SiteError::from)?)
 }
 
-/// The bytes of an upload, piece after piece.
+/// Returns the bytes of an upload, piece by piece.
 fn content(
     site: &Site,
     visitor: &Visitor,
@@ -363,20 +363,20 @@ fn content(
         })
         .try_flatten()
         .inspect(move |_| {
-            // The browser waits for an answer and sends nothing meanwhile.
+            // The browser waits for the answer and sends nothing meanwhile, so progress is noted here.
             if let Some(scope) = &scope {
                 scope.note_progress();
             }
         })
 }
 
-/// Removes an upload and what it held.
+/// Removes an upload and its pieces.
 async fn forget(site: &Site, visitor: &Visitor, id: &str, upload: &Upload) -> Outcome<()> {
     let key = id.to_owned();
     let remove = move |txn: &mut Txn<'_>| txn.delete(&UPLOAD, &key).map(|_| ());
     visitor.db.write::<_, StoreError>(remove).await.map_err(SiteError::from)?;
     for part in &upload.parts {
-        // What cannot be removed now is swept.
+        // Pieces that cannot be removed now are swept later.
         drop(site.context.blobs().delete(visitor.db.tenant().name(), &part.key).await);
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Files on their way from a browser's form to Dataverse: each part of the form becomes a request of its own, whose body is
-//! passed on as it comes. Nothing is kept here.
+//! Passes files from a browser's form on to Dataverse: each part of the form becomes a separate request, whose body is
+//! streamed. Nothing is kept here.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -13,23 +13,23 @@ use super::{done, path_of};
 use crate::app::{Site, Visitor};
 use crate::error::{Result, SiteError};
 
-/// Files that one form may bring.
+/// Maximum number of files in one form.
 const FILES_MAX: usize = 100;
-/// Most bytes of a field of the form that is no file.
+/// Maximum size of a form field that is not a file, in bytes.
 const FIELD_BYTES_MAX: usize = 4096;
-/// Most bytes that the answer to one file may have.
+/// Maximum size of the answer to one file, in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// What became of the files of a form.
+/// The outcome for the files of a form.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Files that are kept now.
+    /// Number of files that were stored.
     pub(super) n_kept: usize,
-    /// Names of others, and why.
+    /// Names of the other files, with the reasons.
     pub(super) refused: Vec<(String, String)>,
 }
 
-/// The body of the browser, as the shell's limits on slow clients and long answers want it watched.
+/// Returns the browser's body, and notes its progress for the shell's limits on slow clients and long answers.
 fn watched(body: Body) -> impl Stream<Item = std::result::Result<Bytes, axum::Error>> {
     let scope = RequestScope::current();
     body.into_data_stream().inspect(move |_| {
@@ -39,9 +39,10 @@ fn watched(body: Body) -> impl Stream<Item = std::result::Result<Bytes, axum::Er
     })
 }
 
-/// Takes the files of a form. Its first field must be the token of the form, so that nothing of another's form is kept.
+/// Passes on the files of a form. Its first field must be the form's token, so that nothing of a foreign form is
+/// stored.
 ///
-/// Errors: it is no form of several parts; the form is another's.
+/// Errors: it is not a multipart form; the form comes from another site or session.
 pub(super) async fn take(site: &Site, visitor: &Visitor, pid: &str, body: Body) -> Result<Outcome> {
     let content_type = visitor.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let boundary = multer::parse_boundary(content_type).map_err(|_| SiteError::ForeignForm)?;
@@ -89,15 +90,15 @@ pub(super) async fn take(site: &Site, visitor: &Visitor, pid: &str, body: Body) 
     if is_proven { Ok(outcome) } else { Err(SiteError::ForeignForm) }
 }
 
-/// A file on its way, as it is described.
+/// Description of a file that is being passed on.
 pub(super) struct File<'a> {
     pub(super) name: &'a str,
     pub(super) folder: &'a str,
-    /// Empty where nobody says it.
+    /// Empty if it is unknown.
     pub(super) content_type: &'a str,
 }
 
-/// Hands a file to Dataverse's dialect.
+/// Passes a file on to Dataverse's dialect.
 pub(super) async fn sent_on<E>(
     site: &Site,
     visitor: &Visitor,
@@ -139,7 +140,7 @@ where
     Ok(Said { status, body })
 }
 
-/// A name within quotes of a part's head, as browsers write it.
+/// Escapes a name within the quotes of a part's header, as browsers do.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }

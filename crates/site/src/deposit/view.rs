@@ -1,4 +1,4 @@
-//! The blocks of the form as its template shows them: each field by its sort, with what it says and what is wrong with it.
+//! The blocks of the form as its template shows them: each field by its type, with its values and faults.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::description::{Block, Field, Kind};
 use super::form::{Faults, Form, Row};
 use crate::language::Language;
 
-/// Choices beyond which a list of them is scrolled.
+/// Number of choices above which a list of them scrolls.
 const CHOICES_MAX: usize = 20;
 
 /// The texts of a language.
 type Words = BTreeMap<&'static str, &'static str>;
 
-/// What is around the fields: language and texts, what was typed, what is wrong, and which field has got more rows.
+/// The context of the fields: language and texts, typed values, faults, and the field that got more rows.
 pub(super) struct View<'a> {
     pub(super) language: Language,
     pub(super) form: &'a Form,
@@ -23,7 +23,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The blocks: what stands at once, and what stands behind "more".
+    /// Returns the blocks: the fields that are shown at once, and those under "more".
     pub(super) fn blocks(&self, blocks: &[Block]) -> Vec<Value> {
         let words = self.language.texts();
         let of = |block: &Block| {
@@ -41,7 +41,7 @@ impl View<'_> {
         blocks.iter().filter(|it| !it.fields.is_empty()).map(of).collect()
     }
 
-    /// What is wrong, with the names of the fields, in their order; for the list above the form.
+    /// Returns the faults with the names of their fields, in the order of the form; for the list above the form.
     pub(super) fn faults(&self, blocks: &[Block]) -> Vec<Value> {
         let words = self.language.texts();
         let mut list = Vec::new();
@@ -70,7 +70,7 @@ impl View<'_> {
         self.faults.keys().any(|it| *it == field.name || it.starts_with(&begins))
     }
 
-    /// The name of something and its language: ours where we have one, else Dataverse's, which is English.
+    /// Returns a title and its language: our own if there is one, else Dataverse's, which is English.
     fn named(&self, words: &Words, key: &str, title: &str) -> (String, &'static str) {
         match words.get(key) {
             Some(it) => ((*it).to_owned(), self.language.tag()),
@@ -97,7 +97,7 @@ impl View<'_> {
         })
     }
 
-    /// One input.
+    /// Returns one input.
     fn cell(
         &self,
         words: &Words,
@@ -113,7 +113,7 @@ impl View<'_> {
             (Some(_), _) if cell.is_typed() => (if cell.is_multiple { "text" } else { "line" }, "text"),
             (Some(_), _) if cell.is_multiple => ("choices", "text"),
             (Some(_), _) => ("choice", "text"),
-            // An input of one line would lose what divides the lines.
+            // A single-line input would lose the line breaks.
             (None, Kind::Text) => ("text", "text"),
             (None, _) if text.contains('\n') || (field.is_compound() && cell.is_multiple) => ("text", "text"),
             (None, Kind::Email) => ("line", "email"),
@@ -123,7 +123,7 @@ impl View<'_> {
             (None, Kind::Line | Kind::Date) => ("line", "text"),
         };
         let offered = cell.choices.as_deref().filter(|_| !cell.is_typed()).unwrap_or_default();
-        // What is said and is not offered any more is kept.
+        // Values that are no longer offered are kept.
         let gone = if cell.choices.is_some() { said } else { &[] };
         let gone = gone.iter().filter(|it| !offered.contains(it));
         let choices: Vec<(&String, bool)> =

@@ -1,4 +1,4 @@
-//! Metadata of a dataset (SciCat): what people write of it, and its scientific metadata row by row.
+//! Metadata of a dataset (SciCat): the descriptive fields, and the scientific metadata row by row.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -15,17 +15,17 @@ use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::text;
 
-/// How a field is written.
+/// The type of input for a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Manner {
     Line,
     Text,
-    /// A list, one element a line.
+    /// A list with one element per line.
     Lines,
 }
 
-/// Fields of the form: their names in SciCat, keys of their labels, and how they are written.
+/// Fields of the form: their names in SciCat, keys of their labels, and types of input.
 const FIELDS: [(&str, &str, Manner); 7] = [
     ("datasetName", "name", Manner::Line),
     ("description", "description", Manner::Text),
@@ -35,20 +35,20 @@ const FIELDS: [(&str, &str, Manner); 7] = [
     ("license", "license", Manner::Line),
     ("comment", "note", Manner::Text),
 ];
-/// The list whose rows are edited.
+/// The field whose members are edited as rows.
 const METADATA: &str = "scientificMetadata";
 
 /// A value of the scientific metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 struct Row {
-    /// The name under which it is kept; empty for a new one.
+    /// The name under which it is stored; empty for a new one.
     was: String,
     name: String,
     value: String,
     unit: String,
 }
 
-/// What the form says.
+/// The values of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Form {
     /// The texts of [`FIELDS`].
@@ -56,7 +56,7 @@ struct Form {
     rows: Vec<Row>,
 }
 
-/// The text of a field of a dataset.
+/// Returns the text of a field of a dataset.
 fn shown(dataset: &Value, name: &str, manner: Manner) -> String {
     let value = &dataset[name];
     match manner {
@@ -68,7 +68,8 @@ fn shown(dataset: &Value, name: &str, manner: Manner) -> String {
     }
 }
 
-/// A value that a row can hold: a text, a number or a truth, with or without a unit. Others stay as they are.
+/// Returns the row for a value that a row can hold: a text, a number or a boolean, with or without a unit. Other values
+/// stay as they are.
 fn row(name: &str, kept: &Value) -> Option<Row> {
     let (value, unit) = match kept {
         Value::Object(map) => {
@@ -77,7 +78,7 @@ fn row(name: &str, kept: &Value) -> Option<Row> {
         plain => (plain, ""),
     };
     let value = match value {
-        // A field of one line would lose what divides the lines.
+        // A single-line input would lose the line breaks.
         Value::String(text) if text.contains(char::is_control) => return None,
         Value::String(text) => text.trim().to_owned(),
         Value::Number(_) | Value::Bool(_) => value.to_string(),
@@ -87,7 +88,7 @@ fn row(name: &str, kept: &Value) -> Option<Row> {
 }
 
 impl Row {
-    /// What is kept of the row; `before` is what was kept under its name.
+    /// Returns the value to store; `before` is the one stored under the row's name.
     fn kept(&self, before: Option<&Value>) -> Value {
         let old = before.and_then(|it| row("", it));
         if let (Some(before), Some(old)) = (before, &old)
@@ -108,7 +109,7 @@ impl Row {
         if map.is_empty() && self.unit.is_empty() {
             return value;
         }
-        // The server works them out again.
+        // The server computes them again.
         map.retain(|name, _| !matches!(name.as_str(), "valueSI" | "unitSI"));
         map.insert("value".to_owned(), value);
         map.insert("unit".to_owned(), json!(self.unit));
@@ -138,7 +139,7 @@ impl Form {
         }
     }
 
-    /// What cannot be so.
+    /// Returns the faults of the form.
     fn faults(&self, visitor: &Visitor) -> Faults {
         let mut faults = Faults::new();
         for (at, row) in self.rows.iter().enumerate() {
@@ -155,7 +156,7 @@ impl Form {
         faults
     }
 
-    /// What of the dataset is changed by the form, as a request says it.
+    /// Returns the changes that the form makes to the dataset, as a request body.
     fn changes(&self, dataset: &Value) -> Map<String, Value> {
         let mut changes = Map::new();
         for ((name, _, manner), said) in FIELDS.iter().zip(&self.texts) {
@@ -167,15 +168,15 @@ impl Form {
         }
         let before = dataset[METADATA].as_object().cloned().unwrap_or_default();
         let after = self.metadata(&before);
-        // Their order says nothing.
+        // The order of members does not matter.
         if after != before {
             changes.insert(METADATA.to_owned(), Value::Object(after));
         }
         changes
     }
 
-    /// The scientific metadata with the rows in place of what they stand for. What no row stands for stays; a row without
-    /// a name takes away what it stood for.
+    /// Returns the scientific metadata with the values of the rows. Members without a row stay; a row without a name
+    /// removes its member.
     fn metadata(&self, before: &Map<String, Value>) -> Map<String, Value> {
         let mut after = Map::new();
         for (name, kept) in before {
@@ -193,7 +194,8 @@ impl Form {
     }
 }
 
-/// What SciCat says about single properties: lists of `{property, constraints}`, or texts that begin with a property's name.
+/// Parses SciCat's faults of single properties: lists of `{property, constraints}`, or texts that begin with a
+/// property's name.
 fn faults_of(answer: &Value) -> Faults {
     let mut faults = Faults::new();
     let message = &answer["message"];
@@ -238,9 +240,9 @@ async fn begun(site: &Site, visitor: &Visitor, pid: &str) -> Result<Response> {
     page(site, visitor, (pid, &dataset), &Form::of_dataset(&dataset), &Trouble::default(), more)
 }
 
-/// The dataset as the visitor sees it.
+/// Reads the dataset as the visitor sees it.
 ///
-/// Errors: nobody is signed in; it is not there.
+/// Errors: nobody is signed in; it does not exist.
 async fn read(site: &Site, visitor: &Visitor, pid: &str) -> Result<Value> {
     if visitor.caller.is_anonymous() {
         return Err(SiteError::SignIn);
@@ -269,7 +271,7 @@ async fn saved(site: &Site, visitor: &Visitor, pid: &str, body: Body) -> Result<
     let dataset = read(site, visitor, pid).await?;
     let since = sent.text("since");
     if !sent.text("more").is_empty() {
-        // The form goes on with the dataset that it began with.
+        // The form keeps the state of the dataset from which it was filled.
         let began = json!({"updatedAt": since, "datasetName": text(&dataset, "datasetName")});
         return page(site, visitor, (pid, &began), &form, &Trouble::default(), true);
     }
@@ -299,7 +301,7 @@ async fn saved(site: &Site, visitor: &Visitor, pid: &str, body: Body) -> Result<
     }
 }
 
-/// The form. After a conflict each field that differs says what is kept now.
+/// Returns the form. After a conflict each field that differs shows the value stored now.
 fn page(
     site: &Site,
     visitor: &Visitor,
@@ -404,7 +406,7 @@ mod tests {
         let changes = form.changes(&dataset());
         let after = changes[METADATA].as_object().cloned().unwrap_or_default();
         let names: Vec<&str> = after.keys().map(String::as_str).collect();
-        // The row of "serial" never was in the form, as that of somebody else would not be.
+        // The row of "serial" was not in the form, as one that somebody else added would not be.
         assert_eq!(names, ["T", "serial", "is_on", "list", "range"]);
     }
 

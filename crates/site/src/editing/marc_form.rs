@@ -1,4 +1,4 @@
-//! The changes of MARC fields that a mapping profile makes, as rows of its form: one for each subfield, the first of which
+//! The changes of MARC fields in a mapping profile, as rows of its form: one row for each subfield, the first of which
 //! names the field.
 
 use serde::Serialize;
@@ -9,13 +9,14 @@ use crate::app::Visitor;
 use crate::fields::Fields;
 use crate::record::text;
 
-/// Where a profile has them.
+/// The path of the changes in a profile.
 const LIST: &str = "/mappingDetails/marcMappingDetails";
-/// Where it says that they are changes of single fields, and not of which field goes where in an update.
+/// The path that tells whether they are changes of single fields, rather than rules for which field goes where in an
+/// update.
 const OPTION: &str = "/mappingDetails/marcMappingOption";
-/// What can be done to a field.
+/// Actions on a field.
 pub(super) const ACTIONS: [&str; 4] = ["ADD", "DELETE", "EDIT", "MOVE"];
-/// What can be done to a subfield, and where.
+/// Actions on a subfield, with their position.
 pub(super) const SUBACTIONS: [&str; 7] = [
     "INSERT BEFORE_STRING",
     "INSERT AFTER_STRING",
@@ -42,18 +43,18 @@ const CELLS: [&str; 13] = [
     "to_code",
 ];
 
-/// A row: what is done to one subfield. One without a field goes on with that of the row before.
+/// A row: an action on one subfield. A row without a field belongs to the field of the row before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Row {
-    /// Places of the change and of the subfield in the profile; empty for a new one.
+    /// Positions of the change and of the subfield in the profile; empty for a new one.
     at: String,
     action: String,
     tag: String,
-    /// Empty for one that is blank.
+    /// Empty for a blank indicator.
     ind1: String,
     ind2: String,
     code: String,
-    /// With where, if it says so: `INSERT BEFORE_STRING`.
+    /// With its position, if it has one: `INSERT BEFORE_STRING`.
     subaction: String,
     text: String,
     find: String,
@@ -64,17 +65,17 @@ pub(super) struct Row {
     to_code: String,
 }
 
-/// An indicator as the form shows it.
+/// Returns an indicator as the form shows it.
 fn indicator(of: &Value, name: &str) -> String {
     text(of, name).trim().to_owned()
 }
 
-/// The same as it is kept.
+/// Returns an indicator as it is stored.
 fn kept_indicator(shown: &str) -> Value {
     json!(if shown.is_empty() { " " } else { shown })
 }
 
-/// Puts a text where it belongs, or takes what is there away where it says nothing.
+/// Sets a member, or removes it if the text is empty.
 fn put(map: &mut Map<String, Value>, name: &str, said: &str) {
     let is_same = map.get(name).and_then(Value::as_str).unwrap_or_default() == said;
     match said {
@@ -89,7 +90,7 @@ fn object(value: Option<&Value>) -> Map<String, Value> {
 }
 
 impl Row {
-    /// The row of a subfield, at a place in a change.
+    /// Returns the row of the subfield at a position in a change.
     fn of(change: &Value, at: usize, place: usize) -> Self {
         let field = &change["field"];
         let part = &field["subfields"][place];
@@ -113,12 +114,12 @@ impl Row {
         }
     }
 
-    /// Whether nothing was typed into it.
+    /// Says whether nothing was typed into it.
     fn is_empty(&self) -> bool {
         *self == Self { at: self.at.clone(), ..Self::default() }
     }
 
-    /// Whether it says something of a subfield.
+    /// Says whether it describes a subfield.
     fn has_part(&self) -> bool {
         let place = Self {
             at: self.at.clone(),
@@ -131,13 +132,13 @@ impl Row {
         *self != place
     }
 
-    /// Where it stood in the profile.
+    /// Returns its positions in the profile.
     fn places(&self) -> Option<(usize, usize)> {
         let (change, part) = self.at.split_once('/')?;
         Some((change.parse().ok()?, part.parse().ok()?))
     }
 
-    /// The change of a field, still without subfields.
+    /// Returns the change of a field, without subfields yet.
     fn change(&self, before: Option<&Value>) -> Value {
         let mut change = object(before);
         put(&mut change, "action", &self.action);
@@ -153,7 +154,7 @@ impl Row {
         Value::Object(change)
     }
 
-    /// What is done to a subfield.
+    /// Returns the action on a subfield.
     fn part(&self, before: Option<&Value>) -> Value {
         let mut part = object(before);
         put(&mut part, "subfield", if self.code.is_empty() { "*" } else { &self.code });
@@ -186,14 +187,14 @@ impl Row {
     }
 }
 
-/// Whether a profile has rules that the form does not show, and leaves as they are: those of an update, which are of another
-/// shape, and more than it has rows for.
+/// Says whether a profile has rules that the form does not show and leaves unchanged: those of an update, which have a
+/// different structure, and more than it has rows for.
 pub(super) fn is_hidden(profile: &Value) -> bool {
     let is_of_update = profile.pointer(OPTION).and_then(Value::as_str) == Some("UPDATE");
     is_of_update || ROWS_MAX < rows_of(profile).len()
 }
 
-/// The rows of a profile.
+/// Returns the rows of a profile.
 pub(super) fn of_profile(profile: &Value) -> Vec<Row> {
     if is_hidden(profile) { Vec::new() } else { rows_of(profile) }
 }
@@ -208,11 +209,11 @@ fn rows_of(profile: &Value) -> Vec<Row> {
     rows
 }
 
-/// The rows that a browser sent.
+/// Returns the rows that a browser sent.
 pub(super) fn of_sent(sent: &Fields) -> Vec<Row> {
     let n_rows = (0..ROWS_MAX).take_while(|at| sent.has(&format!("marc.{at}.tag"))).count();
     let row = |at: usize| {
-        // Blanks at the ends of texts mean something.
+        // Blanks at the ends of texts are significant.
         let exact = |name: &str| sent.exact(&format!("marc.{at}.{name}")).to_owned();
         let cell = |name: &str| exact(name).trim().to_owned();
         Row {
@@ -235,7 +236,7 @@ pub(super) fn of_sent(sent: &Fields) -> Vec<Row> {
     (0..n_rows).map(row).collect()
 }
 
-/// Key of what is wrong with a row, and the input that it is about; `action` is that of its field.
+/// Returns the key of a row's fault, and the input that it is about; `action` is that of its field.
 fn fault(row: &Row, action: &str, is_first: bool) -> Option<(&'static str, &'static str)> {
     let is_tag = |it: &str| it.len() == 3 && it.bytes().all(|it| it.is_ascii_alphanumeric());
     let is_sign = |it: &str| it.chars().count() <= 1;
@@ -274,7 +275,7 @@ fn fault(row: &Row, action: &str, is_first: bool) -> Option<(&'static str, &'sta
     }
 }
 
-/// What is wrong with rows; those that stand in the profile as they are were taken by FOLIO.
+/// Adds the faults of rows. Rows that are unchanged are not checked, as FOLIO has accepted them.
 pub(super) fn faults(rows: &[Row], profile_makes: &str, visitor: &Visitor, faults: &mut Faults) {
     let (mut action, mut is_first) = (String::new(), true);
     for (at, row) in rows.iter().enumerate().filter(|it| !it.1.is_empty()) {
@@ -291,7 +292,7 @@ pub(super) fn faults(rows: &[Row], profile_makes: &str, visitor: &Visitor, fault
     }
 }
 
-/// Puts the rows into a profile in place of what they stand for. A row without anything takes away what it stood for.
+/// Puts the rows into a profile in place of the existing changes. An empty row removes its change.
 pub(super) fn apply(rows: &[Row], profile: &mut Value) {
     let rows: Vec<&Row> = rows.iter().filter(|it| !it.is_empty()).collect();
     let before = of_profile(profile);
@@ -307,7 +308,7 @@ pub(super) fn apply(rows: &[Row], profile: &mut Value) {
         }
         let old_part = old.and_then(|(change, part)| change["field"]["subfields"].get(part));
         let is_whole = !row.tag.is_empty() && !row.has_part();
-        // A field that was named without subfields stays so; a new one is meant as a whole.
+        // A field that was stored without subfields stays so; a new one without subfields means the whole field.
         let part = (!is_whole || old.is_none() || old_part.is_some()).then(|| row.part(old_part));
         let parts = list.last_mut().and_then(|it| it["field"]["subfields"].as_array_mut());
         if let (Some(parts), Some(part)) = (parts, part) {
@@ -324,11 +325,11 @@ pub(super) fn apply(rows: &[Row], profile: &mut Value) {
     }
 }
 
-/// The rows as the template shows them: each input with what is wrong with it.
+/// Returns the rows as the template shows them: each input with its fault.
 pub(super) fn shown(rows: &[Row], faults: &Faults) -> Vec<Value> {
     let of = |(at, row): (usize, &Row)| {
         let mut it = json!(row);
-        // A choice that the form does not offer is kept.
+        // A value that the form does not offer is kept.
         let offered = SUBACTIONS.contains(&row.subaction.as_str()) || row.subaction.is_empty();
         it["other"] = json!(if offered { "" } else { &row.subaction });
         let of_row = CELLS.iter().filter_map(|cell| Some((*cell, faults.get(&format!("marc.{at}.{cell}"))?)));

@@ -1,12 +1,12 @@
-//! Editors for staff: metadata of datasets, topics, and mapping profiles of the library. What they save goes through the
-//! dialects' own routes, in the name of whoever is signed in, and only onto the record as it was read.
+//! Editors for staff: metadata of datasets, topics, and mapping profiles of the library. Changes are saved through the
+//! dialects' own routes, on behalf of the signed-in user, and only if the record has not changed since it was read.
 //!
 //! | file | what |
 //! |---|---|
 //! | `dataset.rs` | datasets of SciCat's dialect |
 //! | `topic.rs`, `topic_form.rs` | topics of Conclave's dialect |
 //! | `profile.rs`, `profile_form.rs` | mapping profiles of FOLIO's dialect, with a preview on a record |
-//! | `marc_form.rs` | the changes of MARC fields that they make |
+//! | `marc_form.rs` | the changes of MARC fields in mapping profiles |
 
 pub(crate) mod dataset;
 mod marc_form;
@@ -26,22 +26,22 @@ use crate::error::{Result, SiteError};
 use crate::fields::Fields;
 use crate::record::text;
 
-/// Most rows of one sort that a form has; what a record has beyond stays as it is.
+/// Maximum number of rows of one type in a form; further members of a record stay as they are.
 const ROWS_MAX: usize = 200;
-/// Empty rows that are added when more are asked for.
+/// Number of empty rows that are added on request.
 const MORE_ROWS: usize = 4;
 
-/// What is wrong with fields of a form, by their names.
+/// Faults by the names of the form's fields.
 type Faults = BTreeMap<String, String>;
 
-/// What became of an attempt to save, where nothing was saved.
+/// The reason why nothing was saved.
 #[derive(Debug, Default)]
 struct Trouble {
-    /// Somebody else has saved in between.
+    /// Somebody else has saved a change in between.
     is_conflict: bool,
-    /// What is wrong with single fields.
+    /// Faults of single fields.
     faults: Faults,
-    /// What the dialect said, where it names no field.
+    /// The dialect's error message, if it names no field.
     refused: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Trouble {
         }
     }
 
-    /// Of a dialect's answer: nothing where it has saved. `faults` finds what an answer says about single fields.
+    /// Reads a dialect's answer: `None` if it has saved. `faults` extracts the faults of single fields from an answer.
     ///
     /// Errors: the dialect failed.
     fn of(visitor: &Visitor, said: &Said, faults: impl FnOnce(&Value) -> Faults) -> Result<Option<Self>> {
@@ -86,7 +86,7 @@ impl Trouble {
     }
 }
 
-/// The sentence of a refusal, wherever the dialect puts it.
+/// Returns the message of an error, from wherever the dialect puts it.
 fn reason(said: &Said, answer: &Value) -> String {
     let places = ["message", "detail", "title"];
     let of_list = answer.get("errors").and_then(|it| it.get(0)).map(|it| text(it, "message"));
@@ -97,7 +97,7 @@ fn reason(said: &Said, answer: &Value) -> String {
     whole.chars().take(500).collect()
 }
 
-/// Rows of a form: `part.0.name`, `part.1.name` and so on, as far as they were sent.
+/// Returns the number of rows of a form that were sent: `part.0.name`, `part.1.name` and so on.
 fn n_rows(sent: &Fields, part: &str, first: &str) -> usize {
     (0..ROWS_MAX).take_while(|at| sent.has(&format!("{part}.{at}.{first}"))).count()
 }
@@ -106,12 +106,12 @@ fn cell(sent: &Fields, part: &str, at: usize, name: &str) -> String {
     sent.text(&format!("{part}.{at}.{name}")).replace("\r\n", "\n")
 }
 
-/// Lines that say something.
+/// Returns the lines that are not empty.
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
-/// How many rows a form shows: one to write into, or some more where more are asked for.
+/// Returns how many rows a form shows: one empty one, or some more on request.
 fn with_empty(n_now: usize, is_more_wanted: bool) -> usize {
     (n_now + if is_more_wanted { MORE_ROWS } else { 1 }).min(ROWS_MAX.max(n_now))
 }

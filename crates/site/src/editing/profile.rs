@@ -1,4 +1,4 @@
-//! Mapping profiles (FOLIO): the list, and the form of one with a preview on a record that is kept.
+//! Mapping profiles (FOLIO): the list, and the form of a profile with a preview on an existing record.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -15,14 +15,14 @@ use crate::error::{Result, SiteError};
 use crate::fields::encoded;
 use crate::record::{Link, items, text};
 
-/// Where FOLIO keeps them.
+/// FOLIO's path of mapping profiles.
 const PROFILES: &str = "/data-import-profiles/mappingProfiles";
-/// Profiles that the list shows.
+/// Maximum number of profiles that the list shows.
 const LISTED_MAX: u32 = 500;
-/// What stands in addresses for a profile that is not saved yet.
+/// Stands for an unsaved profile in addresses.
 const NEW: &str = "new";
 
-/// Staff who may not see profiles are told so; others have to sign in.
+/// Converts errors: signed-in users who may not see profiles are told so; others have to sign in.
 fn for_staff(visitor: &Visitor, error: SiteError) -> SiteError {
     match error {
         SiteError::SignIn | SiteError::NotFound if visitor.caller.is_anonymous() => SiteError::SignIn,
@@ -54,7 +54,7 @@ async fn listed(site: &Site, visitor: &Visitor) -> Result<Response> {
     site.page(visitor, StatusCode::OK, "mapping.html", page)
 }
 
-/// The profile, or the beginnings of a new one.
+/// Returns the profile, or the initial content of a new one.
 async fn read(site: &Site, visitor: &Visitor, id: &str) -> Result<Value> {
     if visitor.caller.is_anonymous() {
         return Err(SiteError::SignIn);
@@ -89,15 +89,15 @@ async fn begun(site: &Site, visitor: &Visitor, id: &str) -> Result<Response> {
     )
 }
 
-/// What a page shows beside the form.
+/// What a page shows in addition to the form.
 #[derive(Default)]
 struct Shown<'a> {
     id: &'a str,
-    /// When the profile was changed last as the form knows it.
+    /// When the profile was last changed, according to the form.
     since: &'a str,
     /// Whether it has rules for MARC fields that the form does not show.
     is_marc_hidden: bool,
-    /// The record that a preview is of.
+    /// The record for the preview.
     record: &'a str,
     preview: Option<Value>,
     /// Why there is no preview.
@@ -180,7 +180,7 @@ async fn acted(site: &Site, visitor: &Visitor, id: &str, body: Body) -> Result<R
     }
 }
 
-/// The form, with what the profile makes of a record. Nothing is saved.
+/// Returns the form, with a preview of the profile on a record. Nothing is saved.
 async fn previewed(
     site: &Site,
     visitor: &Visitor,
@@ -198,7 +198,7 @@ async fn previewed(
     page(site, visitor, around, form, &Trouble::default())
 }
 
-/// What a preview shows: per field what it gave, and the records that an import would make.
+/// Returns the content of a preview: the result for each field, and the records that an import would create.
 fn preview(said: &Value) -> Value {
     let pretty = |it: &Value| serde_json::to_string_pretty(it).unwrap_or_default();
     let joined = |it: &Value, name: &str| {

@@ -1,4 +1,5 @@
-//! The form of a mapping profile: each field that sets something has a line for its value, wherever it is nested.
+//! The form of a mapping profile: each field that sets something has a line for its value, no matter how deeply
+//! it is nested.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,25 +9,25 @@ use crate::app::Visitor;
 use crate::fields::Fields;
 use crate::record::text;
 
-/// Most fields that a form shows; those beyond stay as they are.
+/// Maximum number of fields in a form; further ones stay as they are.
 const FIELDS_MAX: usize = 500;
-/// What profiles make.
+/// The types of records that profiles create.
 pub(super) const ENTITIES: [&str; 7] =
     ["INSTANCE", "HOLDINGS", "ITEM", "AUTHORITY", "MARC_BIBLIOGRAPHIC", "MARC_HOLDINGS", "MARC_AUTHORITY"];
-/// Where the fields are.
+/// The path of the fields.
 const LIST: &str = "/mappingDetails/mappingFields";
 
 /// A field of the profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Field {
-    /// Where it stands in the profile; empty for a new one.
+    /// Its position in the profile; empty for a new one.
     at: String,
     name: String,
     path: String,
     value: String,
 }
 
-/// What the form says.
+/// The values of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Form {
     pub(super) name: String,
@@ -37,7 +38,7 @@ pub(super) struct Form {
     pub(super) marc: Vec<marc_form::Row>,
 }
 
-/// The fields of a list, and those within their rows, in the order of the profile.
+/// Collects the fields of a list, and those within their rows, in the order of the profile.
 fn collect(list: &Value, at: &str, out: &mut Vec<Field>) {
     for (n, field) in list.as_array().into_iter().flatten().enumerate() {
         let at = format!("{at}/{n}");
@@ -86,21 +87,21 @@ impl Form {
         }
     }
 
-    /// With empty rows for changes of MARC fields.
+    /// Adds empty rows for changes of MARC fields.
     pub(super) fn with_empty_marc(mut self, n: usize) -> Self {
         let n = (self.marc.len() + n).min(ROWS_MAX.max(self.marc.len()));
         self.marc.resize_with(n, marc_form::Row::default);
         self
     }
 
-    /// With empty fields to write into.
+    /// Adds empty fields.
     pub(super) fn with_empty_fields(mut self, n: usize) -> Self {
         let n = (self.fields.len() + n).min(FIELDS_MAX.max(self.fields.len()));
         self.fields.resize_with(n, Field::default);
         self
     }
 
-    /// What cannot be so.
+    /// Returns the faults of the form.
     pub(super) fn faults(&self, visitor: &Visitor) -> Faults {
         let mut faults = Faults::new();
         if self.name.is_empty() {
@@ -120,7 +121,7 @@ impl Form {
         faults
     }
 
-    /// The profile with what the form says. A field is changed where it stands; new ones come behind the others.
+    /// Returns the profile with the values of the form. A field is changed in place; new ones are appended.
     pub(super) fn applied(&self, profile: &Value) -> Value {
         let mut after = profile.clone();
         if !after.is_object() {

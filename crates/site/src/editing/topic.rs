@@ -1,4 +1,4 @@
-//! Topics (Conclave): a list to begin at, and the form of one topic.
+//! Topics (Conclave): a list to choose from, and the form of one topic.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -15,14 +15,14 @@ use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, items, text};
 
-/// Topics that the list shows.
+/// Maximum number of topics that the list shows.
 const LISTED_MAX: u32 = 50;
-/// Behaviours that are offered; others may be written.
+/// Behaviours that are offered; others can be typed.
 const BEHAVIOURS: [&str; 6] = ["markdown", "text", "wiki", "html", "link", "topic"];
 
-/// A map that the site may look into.
+/// Checks that the site may access a map.
 ///
-/// Errors: it is none of them; nobody is signed in.
+/// Errors: the map is not in the settings; nobody is signed in.
 fn map_of<'a>(site: &Site, visitor: &Visitor, name: &'a str) -> Result<&'a str> {
     if visitor.caller.is_anonymous() {
         return Err(SiteError::SignIn);
@@ -35,7 +35,7 @@ fn editor(map: &str, id: &str) -> String {
     format!("/site/edit/topic/{}/{}", encoded(map), encoded_rest(id))
 }
 
-/// `GET /site/topics?map=&prefix=&after=`, or with `id=` to the form of that topic.
+/// `GET /site/topics?map=&prefix=&after=`; with `id=` it leads to the form of that topic.
 pub(crate) async fn list(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Result<Response> {
     let page = listed(&site, &visitor, &fields).await;
     site.shown(&visitor, page)
@@ -72,7 +72,7 @@ async fn listed(site: &Site, visitor: &Visitor, fields: &Fields) -> Result<Respo
     site.page(visitor, StatusCode::OK, "topics.html", page)
 }
 
-/// A topic as it is kept, and its tag; an empty one without a tag where there is none.
+/// Returns a stored topic and its entity tag; an empty topic without a tag if there is none.
 async fn read(site: &Site, visitor: &Visitor, map: &str, id: &str) -> Result<(Value, String)> {
     let path = address(map, id);
     let heard = site.hear(visitor, "conclave", (Method::GET, &path), None, None).await?;
@@ -102,7 +102,7 @@ async fn begun(site: &Site, visitor: &Visitor, (map, id): &(String, String)) -> 
     let (topic, tag) = read(site, visitor, map, id).await?;
     let mut form = Form::of_topic(&topic);
     if tag.is_empty() {
-        // A topic is called by its label.
+        // A topic's label is its name.
         form = Form::of_sent(&Fields::parse(&format!(
             "metadata.0.was=&metadata.0.name=label&metadata.0.value={}&metadata.0.scope=",
             encoded(id.rsplit('/').next().unwrap_or(id))
@@ -111,11 +111,11 @@ async fn begun(site: &Site, visitor: &Visitor, (map, id): &(String, String)) -> 
     page(site, visitor, &Place { map, id, tag: &tag }, &form, &Trouble::default(), "")
 }
 
-/// The topic that is edited.
+/// The topic that is being edited.
 struct Place<'a> {
     map: &'a str,
     id: &'a str,
-    /// The tag of what the form began with; empty for a new one.
+    /// The entity tag of the topic from which the form was filled; empty for a new one.
     tag: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! The form of a topic, and the document that it stands for.
+//! The form of a topic, and its conversion to a document.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub(super) const IDENTITIES: [(&str, &str); 3] = [
     ("item-identifiers", "item_identifiers"),
 ];
 
-/// Members of a topic that are edited row by row.
+/// A list of a topic's members that is edited row by row.
 pub(super) struct Part {
     /// Its name in the form.
     pub(super) name: &'static str,
@@ -25,14 +25,14 @@ pub(super) struct Part {
     pub(super) list: &'static str,
     /// Key of its heading.
     pub(super) key: &'static str,
-    /// Cells of a row: names in documents, and keys of their labels. Those up to `n_required` must say something.
+    /// Cells of a row: names in documents, and keys of their labels. The first `n_required` must not be empty.
     pub(super) cells: &'static [(&'static str, &'static str)],
     n_required: usize,
-    /// Names of what tells one member from another.
+    /// Names of the members that identify it within its list.
     identity: &'static [&'static str],
 }
 
-/// The members.
+/// The lists that are edited.
 pub(super) const PARTS: [Part; 3] = [
     Part {
         name: "metadata",
@@ -69,12 +69,12 @@ pub(super) const PARTS: [Part; 3] = [
 /// One member.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Row {
-    /// What it is told from others by; empty for a new one.
+    /// Its identity in the stored topic; empty for a new one.
     was: String,
     cells: Vec<String>,
 }
 
-/// What the form says.
+/// The values of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Form {
     /// The texts of [`IDENTITIES`].
@@ -84,12 +84,12 @@ pub(super) struct Form {
 }
 
 impl Part {
-    /// What tells a member from others of its list.
+    /// Returns what identifies a member in its list.
     fn identity_of(&self, member: &Value) -> String {
         self.identity.iter().map(|name| text(member, name)).collect::<Vec<_>>().join("\u{1f}")
     }
 
-    /// A row, of what can be written in one: data that are no text stay as they are.
+    /// Returns the row of a member, if it can be edited: binary data stays as it is.
     fn row(&self, member: &Value) -> Option<Row> {
         if member.get("data-base64").is_some() {
             return None;
@@ -112,7 +112,7 @@ impl Row {
         self.cells.iter().all(String::is_empty)
     }
 
-    /// The member that the row stands for.
+    /// Returns the member that the row describes.
     fn member(&self, part: &Part, before: Option<&Value>) -> Value {
         if let Some(before) = before
             && part.row(before).is_some_and(|it| it.cells == self.cells)
@@ -120,7 +120,7 @@ impl Row {
             return before.clone();
         }
         let mut map = before.and_then(Value::as_object).cloned().unwrap_or_default();
-        // A label follows from what the association leads to, unless its metadata say another.
+        // A label is derived from the target of the association, unless its metadata contains another.
         map.shift_remove("label");
         for ((name, _), said) in part.cells.iter().zip(&self.cells) {
             let is_left_out = said.is_empty() && matches!(*name, "scope" | "reference");
@@ -159,7 +159,7 @@ impl Form {
         }
     }
 
-    /// What cannot be so.
+    /// Returns the faults of the form.
     pub(super) fn faults(&self, visitor: &Visitor) -> Faults {
         let mut faults = Faults::new();
         for (part, rows) in PARTS.iter().zip(&self.rows) {
@@ -184,8 +184,7 @@ impl Form {
         faults
     }
 
-    /// The document with what the form says in place of what it stands for. Members that no row stands for stay; an empty
-    /// row takes away what it stood for.
+    /// Returns the document with the values of the form. Members without a row stay; an empty row removes its member.
     pub(super) fn applied(&self, topic: &Value, id: &str) -> Value {
         let mut after = Map::new();
         after.insert("id".to_owned(), json!(id));

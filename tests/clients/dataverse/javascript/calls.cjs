@@ -1,4 +1,4 @@
-// What the JavaScript client calls besides the life of a deposit: node calls.cjs URL TOKEN COLLECTION TOKEN_OF_A_SUPERUSER
+// Calls of the JavaScript client other than the life cycle of a deposit: node calls.cjs URL TOKEN COLLECTION TOKEN_OF_A_SUPERUSER
 const assert = require('node:assert/strict')
 const client = require('@iqss/dataverse-client-javascript')
 

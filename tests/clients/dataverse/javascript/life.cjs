@@ -1,4 +1,4 @@
-// The life of a deposit through the JavaScript client: node life.cjs URL TOKEN COLLECTION
+// The life cycle of a deposit through the JavaScript client: node life.cjs URL TOKEN COLLECTION
 const assert = require('node:assert/strict')
 const client = require('@iqss/dataverse-client-javascript')
 

@@ -1,11 +1,11 @@
 import com.intuit.karate.Runner;
 
 /**
- * Runs each feature by a start of karate of its own, one after the other, in one process.
+ * Runs each feature with a separate start of karate, one after the other, in one process.
  *
- * <p>FOLIO's JUnit classes start karate so, and mod-quick-marc relies on it: its set-up hands ids to the features that follow in
- * system properties, which karate reads when it starts. The arguments are those of karate's own command, of which `-o DIR` and
- * the features count.
+ * <p>FOLIO's JUnit classes start karate in this way, and mod-quick-marc relies on it: its set-up passes ids to the following
+ * features in system properties, which karate reads at its start. The arguments are those of karate's own command, of which only
+ * `-o DIR` and the features are used.
  */
 public class Features {
     public static void main(String[] arguments) {

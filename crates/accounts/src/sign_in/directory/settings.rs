@@ -1,4 +1,4 @@
-//! The table `[accounts.ldap]`, and how an entry of the directory is read by it.
+//! The table `[accounts.ldap]`, and how it maps an entry of the directory to an account.
 
 use std::path::Path;
 
@@ -8,41 +8,43 @@ use serde::Deserialize;
 use crate::secret::Hidden;
 use crate::sign_in::person::Person;
 
-/// Most groups of one person that are read.
+/// Maximum number of groups that are read for one person.
 pub(super) const GROUPS: usize = 10_000;
 
 /// The table `[accounts.ldap]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// `ldaps://ldap.example.org:636`, or `ldap://` (`LDAP_URL`); empty: no directory is asked.
+    /// `ldaps://ldap.example.org:636`, or `ldap://` (`LDAP_URL`); if empty, no directory is used.
     pub url: String,
-    /// Whether a connection that begins without TLS goes over to it.
+    /// Whether a connection that starts without TLS is upgraded to it.
     pub starttls: bool,
-    /// File of the authorities, in PEM form, of which the directory's certificate must be; empty: the system's.
+    /// PEM file of the authorities that may have issued the directory's certificate; if empty, those of the
+    /// system.
     pub ca_file: String,
-    /// Who searches (`LDAP_BIND_DN`); empty: anybody may.
+    /// The account that searches (`LDAP_BIND_DN`); if empty, the search is anonymous.
     pub bind_dn: String,
     /// The password of `bind_dn` (`LDAP_BIND_CREDENTIALS`).
     pub bind_password: Hidden,
-    /// Below what people are searched for (`LDAP_SEARCH_BASE`).
+    /// The base under which people are searched for (`LDAP_SEARCH_BASE`).
     pub search_base: String,
-    /// Which entry is meant (`LDAP_SEARCH_FILTER`): `{{username}}` stands for the name. Active Directory:
-    /// `(sAMAccountName={{username}})`.
+    /// The filter for a person's entry (`LDAP_SEARCH_FILTER`): `{{username}}` stands for the name. Active
+    /// Directory: `(sAMAccountName={{username}})`.
     pub search_filter: String,
-    /// The attribute that names the account here; empty: the name that was typed.
+    /// The attribute with the name of the account here; if empty, the name that was typed.
     pub username_attribute: String,
-    /// The attribute that holds the mail address.
+    /// The attribute with the mail address.
     pub email_attribute: String,
-    /// The attribute that holds the name to show.
+    /// The attribute with the display name.
     pub display_name_attribute: String,
-    /// The attribute of a person that lists groups; of names like `cn=staff,ou=groups` the first value counts.
+    /// The attribute of a person that lists groups; from names like `cn=staff,ou=groups` the first value is
+    /// taken.
     pub groups_attribute: String,
-    /// Below what groups are searched for; empty: `groups_attribute` alone says them.
+    /// The base under which groups are searched for; if empty, groups come only from `groups_attribute`.
     pub group_base: String,
-    /// Which groups are a person's: `{{dn}}` and `{{username}}` stand for the person's.
+    /// The filter for a person's groups: `{{dn}}` and `{{username}}` stand for those of the person.
     pub group_filter: String,
-    /// The attribute that names a group.
+    /// The attribute with the name of a group.
     pub group_name_attribute: String,
 }
 
@@ -68,7 +70,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether a directory is asked.
+    /// Says whether a directory is used.
     pub fn is_configured(&self) -> bool {
         !self.url.is_empty()
     }
@@ -90,7 +92,7 @@ impl Settings {
         self
     }
 
-    /// Refuses what cannot be used, so that it is said at the start.
+    /// Refuses unusable settings, so that they are reported at the start.
     ///
     /// Errors: which setting, and why.
     pub(crate) fn check(&self) -> std::result::Result<(), String> {
@@ -114,7 +116,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The directory's server, as errors name it.
+    /// Returns the directory's server, as errors name it.
     pub(crate) fn server(&self) -> &str {
         self.url.split_once("://").map_or(self.url.as_str(), |it| it.1).trim_end_matches('/')
     }
@@ -150,13 +152,13 @@ impl Settings {
     }
 }
 
-/// Values of an attribute, whose case does not matter.
+/// Returns the values of an attribute, ignoring the case of its name.
 pub(crate) fn values<'e>(entry: &'e SearchEntry, attribute: &str) -> impl Iterator<Item = &'e str> + use<'e> {
     let found = entry.attrs.iter().find(|(name, _)| name.eq_ignore_ascii_case(attribute));
     found.into_iter().flat_map(|(_, values)| values).map(String::as_str)
 }
 
-/// `staff` of `CN=staff,OU=groups,DC=example,DC=org`; what is no such name, as it is.
+/// Returns `staff` for `CN=staff,OU=groups,DC=example,DC=org`; a text in another form is returned unchanged.
 pub(crate) fn group_name(written: &str) -> String {
     let Some((_, rest)) = written.split_once('=') else { return written.to_owned() };
     let (mut name, mut letters) = (String::new(), rest.chars());

@@ -1,10 +1,10 @@
-//! What a provider said of itself.
+//! Cache of the provider's metadata.
 
 use std::sync::Arc;
 
 use openidconnect::core::CoreProviderMetadata;
 use tokio::sync::Mutex;
 
-/// What a provider says of itself, and when it was asked.
+/// The provider's metadata, and when it was requested.
 #[derive(Debug, Default)]
 pub(crate) struct Known(pub(super) Mutex<Option<(Arc<CoreProviderMetadata>, i64)>>);

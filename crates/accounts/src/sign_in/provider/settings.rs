@@ -1,4 +1,4 @@
-//! The table `[accounts.oidc]`, and how claims of the provider are read by it.
+//! The table `[accounts.oidc]`, and how it maps claims of the provider to an account.
 
 use std::collections::BTreeMap;
 
@@ -9,37 +9,38 @@ use crate::error::{Result, failed};
 use crate::secret::Hidden;
 use crate::sign_in::person::Person;
 
-/// How somebody who came this way is said to have come.
+/// The login strategy that is recorded in accounts.
 pub(crate) const STRATEGY: &str = "oidc";
 
 /// The table `[accounts.oidc]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The provider (`OIDC_ISSUER`), as its discovery document names it; empty: none is asked.
+    /// The provider (`OIDC_ISSUER`), as its discovery document names it; if empty, none is used.
     pub issuer: String,
-    /// What this server is called there (`OIDC_CLIENT_ID`).
+    /// The client id of this server at the provider (`OIDC_CLIENT_ID`).
     pub client_id: String,
     /// Its secret (`OIDC_CLIENT_SECRET`); empty for a public client.
     pub client_secret: Hidden,
     /// The URL under which browsers reach the callback (`OIDC_CALLBACK_URL`), e.g.
     /// `https://scicat.example.org/api/v3/auth/oidc/callback`.
     pub callback_url: String,
-    /// What is asked for (`OIDC_SCOPE`), divided by spaces; `openid` comes along.
+    /// The requested scopes (`OIDC_SCOPE`), separated by spaces; `openid` is added.
     pub scope: String,
-    /// Other clients of the provider whose ID tokens are taken (`OIDC_ADDITIONAL_AUTHORIZED_PARTIES`).
+    /// Other clients of the provider whose ID tokens are accepted (`OIDC_ADDITIONAL_AUTHORIZED_PARTIES`).
     pub additional_parties: Vec<String>,
-    /// Claims that make the name of the account here, joined by `_` (`OIDC_USERINFO_MAPPING_FIELD_USERNAME`).
+    /// Claims that form the name of the account here, joined by `_` (`OIDC_USERINFO_MAPPING_FIELD_USERNAME`).
     pub username_claims: Vec<String>,
-    /// The claim that holds the mail address (`OIDC_USERINFO_MAPPING_FIELD_EMAIL`).
+    /// The claim with the mail address (`OIDC_USERINFO_MAPPING_FIELD_EMAIL`).
     pub email_claim: String,
-    /// The claim that holds the name to show (`OIDC_USERINFO_MAPPING_FIELD_DISPLAYNAME`).
+    /// The claim with the display name (`OIDC_USERINFO_MAPPING_FIELD_DISPLAYNAME`).
     pub display_name_claim: String,
-    /// The claim that lists groups (`OIDC_ACCESS_GROUPS_PROPERTY`); a dot leads into an object: `realm_access.roles`.
+    /// The claim that lists groups (`OIDC_ACCESS_GROUPS_PROPERTY`); a dot descends into an object:
+    /// `realm_access.roles`.
     pub groups_claim: String,
-    /// Where a login ends (`OIDC_SUCCESS_URL`): the frontend's page that takes the token.
+    /// Where a login ends (`OIDC_SUCCESS_URL`): the frontend's page that receives the token.
     pub success_url: String,
-    /// What the frontend shows then, when it did not say (`OIDC_RETURN_URL`).
+    /// What the frontend shows then, if it did not say (`OIDC_RETURN_URL`).
     pub return_url: String,
     /// Other frontends by name (`OIDC_FRONTEND_CLIENTS`, `OIDC_{NAME}_SUCCESS_URL`, `OIDC_{NAME}_RETURN_URL`).
     pub frontends: BTreeMap<String, Frontend>,
@@ -80,7 +81,7 @@ pub(crate) fn list(text: &str) -> Vec<String> {
 }
 
 impl Settings {
-    /// Whether a provider is asked.
+    /// Says whether a provider is used.
     pub fn is_configured(&self) -> bool {
         !self.issuer.is_empty()
     }
@@ -124,7 +125,7 @@ impl Settings {
         self
     }
 
-    /// Where logins of the frontend `client` end; of one that is not known, where all do.
+    /// Returns where logins of the frontend `client` end; for an unknown one, the default.
     pub(super) fn frontend(&self, client: &str) -> Frontend {
         let own = self.frontends.get(client).cloned().unwrap_or_default();
         let or = |own: String, all: &String| if own.is_empty() { all.clone() } else { own };
@@ -158,7 +159,7 @@ impl Settings {
     }
 }
 
-/// A claim by its name, or by a path with dots when there is none of that name.
+/// Returns a claim by its name, or by a dotted path if there is none of that name.
 pub(crate) fn claim<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<&'c Value> {
     claims.get(name).or_else(|| {
         let (first, rest) = name.split_once('.')?;

@@ -1,4 +1,4 @@
-//! Any bytes as a file of documents: lines, texts and records: `cargo +nightly fuzz run documents`.
+//! Reads any bytes as a file of documents: lines, texts and records: `cargo +nightly fuzz run documents`.
 #![no_main]
 
 use pinakes_labe::import::{Reader, prepare};

@@ -1,34 +1,35 @@
-//! How works are named in paths.
+//! Identifiers of works and persons in paths.
 
 use pinakes_citations::oci::{self, OciWork};
 use pinakes_citations::{Doi, Graph, Omid};
 
 use crate::envelope::work_id;
 
-/// Forms of the index.
+/// Versions of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     /// Bare DOIs.
     V1,
-    /// Identifiers with their scheme.
+    /// Identifiers with a scheme.
     V2,
 }
 
 /// A work as a path names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkId {
-    /// A DOI, normalised; `None` for one that is in no dump.
+    /// A DOI, normalised; `None` for one that occurs in no dump.
     Doi(Option<String>),
     /// A `PubMed` number.
     Pmid(u64),
     /// An OMID.
     Omid(Omid),
-    /// Of a scheme that the graph does not know: as documents are indexed by it; `None` if no document can be.
+    /// An identifier of a scheme that the graph does not contain, in the form in which documents are indexed;
+    /// `None` if no document can have it.
     Other(Option<String>),
 }
 
 impl WorkId {
-    /// Reads the identifier of an operation of the index; `None` if it does not fit the operation's pattern.
+    /// Parses the identifier of an index operation; `None` if it does not match the operation's pattern.
     pub(crate) fn of_index(version: Version, text: &str) -> Option<Self> {
         let lower = text.to_lowercase();
         match version {
@@ -40,7 +41,7 @@ impl WorkId {
         }
     }
 
-    /// Reads an identifier of the metadata; `None` if it has no scheme that OpenCitations knows.
+    /// Parses an identifier of the metadata; `None` if its scheme is not one of OpenCitations'.
     pub(crate) fn of_meta(text: &str) -> Option<Self> {
         let (scheme, value) = text.split_once(':')?;
         match scheme {
@@ -53,7 +54,7 @@ impl WorkId {
         }
     }
 
-    /// The work in the graph.
+    /// Returns the number of the work in the graph.
     pub(crate) fn number(&self, graph: &Graph) -> Option<u32> {
         match self {
             Self::Doi(doi) => graph.number_of(doi.as_deref()?),
@@ -69,7 +70,7 @@ fn of_doi(lower: &str) -> Option<WorkId> {
     is_doi.then(|| WorkId::Doi(Doi::parse(lower).ok().map(|doi| doi.as_str().to_owned())))
 }
 
-/// A person as a path names them: an ORCID, with or without `orcid:`, or `omid:ra/06…`; `None` for anything else.
+/// Parses a person in a path: an ORCID, with or without `orcid:`, or `omid:ra/06…`; `None` for anything else.
 pub(crate) fn person(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     if let Some(number) = lower.strip_prefix("omid:ra/") {
@@ -86,7 +87,7 @@ pub(crate) fn person(text: &str) -> Option<String> {
     is_orcid.then(|| format!("orcid:{orcid}"))
 }
 
-/// Whether a text is an OCI as a version writes it: v2 takes `oci:` in front too.
+/// Says whether a text is an OCI in the form of a version: v2 also accepts the prefix `oci:`.
 pub(crate) fn is_oci(version: Version, text: &str) -> bool {
     let bare = match version {
         Version::V1 => text,
@@ -96,7 +97,7 @@ pub(crate) fn is_oci(version: Version, text: &str) -> bool {
     bare.split_once('-').is_some_and(|(citing, cited)| is_digits(citing) && is_digits(cited))
 }
 
-/// Both ends of an OCI in the graph.
+/// Returns both ends of an OCI in the graph.
 pub(crate) fn ends_of_oci(graph: &Graph, text: &str) -> Option<(u32, u32)> {
     let (citing, cited) = oci::decode(text).ok()?;
     let number = |work: OciWork| match work {
@@ -106,7 +107,7 @@ pub(crate) fn ends_of_oci(graph: &Graph, text: &str) -> Option<(u32, u32)> {
     Some((number(citing)?, number(cited)?))
 }
 
-/// All identifiers of a work, separated by spaces, the OMID first.
+/// Returns all identifiers of a work, separated by spaces, the OMID first.
 pub(crate) fn all_of(graph: &Graph, number: u32) -> String {
     let omid = graph.omid(number).map(|it| it.to_string());
     let doi = graph.doi(number).map(|it| format!("doi:{it}"));

@@ -1,4 +1,4 @@
-//! Rows of the index: who cites whom, and how often.
+//! Rows of the index: citations, references and their counts.
 
 use pinakes_citations::{Citation, Graph};
 
@@ -22,17 +22,17 @@ pub(crate) static COUNT: [Column; 1] = [Column::new("count", Type::Count)];
 /// The columns of the counts of several works.
 pub(crate) static COUNTS: [Column; 2] = [Column::new("id", Type::Text), Column::new("count", Type::Count)];
 
-/// Who cites a work.
+/// Returns the citations of a work.
 pub(crate) fn citations(graph: &Graph, version: Version, number: u32) -> impl Iterator<Item = Row> + '_ {
     graph.citation_rows(number).map(move |(citing, said)| row(graph, version, citing, number, &said))
 }
 
-/// Whom a work cites.
+/// Returns the references of a work.
 pub(crate) fn references(graph: &Graph, version: Version, number: u32) -> impl Iterator<Item = Row> + '_ {
     graph.reference_rows(number).map(move |(cited, said)| row(graph, version, number, cited, &said))
 }
 
-/// One citation.
+/// Returns the row of one citation.
 pub(crate) fn row(graph: &Graph, version: Version, citing: u32, cited: u32, said: &Citation) -> Row {
     let work = |number| match version {
         Version::V1 => graph.doi(number).unwrap_or_default(),

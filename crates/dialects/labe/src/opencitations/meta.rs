@@ -1,5 +1,5 @@
-//! Rows of metadata: what the graph knows of a work (identifiers, date, neighbours), and what the catalogue's
-//! document says, if one is held.
+//! Rows of metadata: what the graph contains about a work (identifiers, date, neighbours), and what the catalogue's
+//! document contains, if the work is held.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -30,7 +30,7 @@ pub(crate) static META: [Column; 11] = [
     Column::new("editor", Type::Text),
 ];
 
-/// Columns of `metadata` of index v1, which old clients still ask for.
+/// Columns of `metadata` of index v1, which old clients still request.
 pub(crate) static OLD_METADATA: [Column; 13] = [
     Column::new("doi", Type::Text),
     Column::new("citation_count", Type::Count),
@@ -47,10 +47,10 @@ pub(crate) static OLD_METADATA: [Column; 13] = [
     Column::new("oa_link", Type::Text),
 ];
 
-/// Most neighbours that `metadata` of index v1 lists.
+/// Maximum number of neighbours that `metadata` of index v1 lists.
 const LISTED_MAX: usize = 10_000;
 
-/// What a catalogue document says of a work, by the fields of `VuFind`'s index and those of the Meta dump.
+/// What a catalogue document says about a work, in the fields of `VuFind`'s index and those of the Meta dump.
 #[derive(Debug, Default)]
 struct Described {
     more_ids: Vec<String>,
@@ -67,7 +67,7 @@ struct Described {
     editor: String,
 }
 
-/// A row of meta v1.
+/// Returns a row of meta v1.
 pub(crate) fn meta_row(
     view: &mut View<'_>,
     maps: IdMaps<'_>,
@@ -80,7 +80,7 @@ pub(crate) fn meta_row(
     Ok(it.into_row(ids, date))
 }
 
-/// A row of `metadata` of index v1.
+/// Returns a row of `metadata` of index v1.
 pub(crate) fn old_row(
     view: &mut View<'_>,
     maps: IdMaps<'_>,
@@ -110,7 +110,8 @@ pub(crate) fn old_row(
     ])
 }
 
-/// The works of the documents that name an identifier, rising; at most `works_max` documents are looked at.
+/// Returns the works of the documents that contain an identifier, in ascending order; at most `works_max` documents are
+/// read.
 pub(crate) fn named_by(
     view: &mut View<'_>,
     app: &Labe,
@@ -128,8 +129,8 @@ pub(crate) fn named_by(
     Ok(works)
 }
 
-/// Rows of meta v1 for an identifier that only documents have: of their works, or, for those that are in no dump, of the documents
-/// themselves.
+/// Returns rows of meta v1 for an identifier that only documents contain: those of their works, or, for works that are
+/// in no dump, those of the documents themselves.
 pub(crate) fn rows_of_documents(
     view: &mut View<'_>,
     maps: IdMaps<'_>,
@@ -156,7 +157,7 @@ pub(crate) fn rows_of_documents(
     Ok(rows)
 }
 
-/// How many different works cite the documents that name an ISSN.
+/// Returns how many different works cite the documents that have an ISSN.
 pub(crate) fn n_citing_venue(
     view: &mut View<'_>,
     app: &Labe,
@@ -168,7 +169,7 @@ pub(crate) fn n_citing_venue(
     Ok(citing.len())
 }
 
-/// The first document of a work that is held.
+/// Returns the description from the first document of a work that is held.
 fn described(view: &mut View<'_>, maps: IdMaps<'_>, number: u32) -> Result<Described, StoreError> {
     let mut holdings = Vec::new();
     maps.holdings_of_number(view, number, &mut holdings)?;
@@ -192,7 +193,7 @@ fn document_of(view: &mut View<'_>, holding: &Holding) -> Result<Option<Describe
 }
 
 impl Described {
-    /// The row of meta v1.
+    /// Returns the row of meta v1.
     fn into_row(self, ids: String, date: String) -> Row {
         vec![
             ids,
@@ -237,7 +238,7 @@ impl Described {
     }
 }
 
-/// Persons as index v1 wrote them: `Family, Given, ORCID; …`.
+/// Formats persons as index v1 did: `Family, Given, ORCID; …`.
 fn old_persons(persons: &str) -> String {
     let one = |person: &str| {
         let Some((name, rest)) = person.split_once(" [") else { return person.to_owned() };
@@ -247,7 +248,7 @@ fn old_persons(persons: &str) -> String {
     persons.split("; ").map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The venue as OpenCitations writes it: `Title [issn:…]`. One that has identifiers already stays.
+/// Formats the venue as OpenCitations does: `Title [issn:…]`. One that already has identifiers stays unchanged.
 fn with_ids(venue: String, ids: &[String]) -> String {
     if venue.is_empty() || ids.is_empty() || venue.ends_with(']') {
         return venue;
@@ -255,7 +256,8 @@ fn with_ids(venue: String, ids: &[String]) -> String {
     format!("{venue} [{}]", ids.join(" "))
 }
 
-/// The kind of work in OpenCitations' words: what the document says itself, else what its formats stand for.
+/// Returns the type of work in OpenCitations' vocabulary: the one in the document, or else the one that corresponds to
+/// its formats.
 fn kind(document: &Map<String, Value>) -> String {
     if let Some(said) = texts(document, "type").next() {
         return said.to_owned();
@@ -267,7 +269,7 @@ fn kind(document: &Map<String, Value>) -> String {
     word.unwrap_or_default().to_owned()
 }
 
-/// Formats of `VuFind`'s index, without "electronic", spaces and case, and OpenCitations' words for them.
+/// Formats of `VuFind`'s index, without "electronic", spaces and case, and the corresponding types of OpenCitations.
 const FORMATS: [(&str, &str); 20] = [
     ("article", "journal article"),
     ("journalarticle", "journal article"),
@@ -291,7 +293,7 @@ const FORMATS: [(&str, &str); 20] = [
     ("preprint", "preprint"),
 ];
 
-/// The editors: a field of their own, else those of the further persons whose role says so.
+/// Returns the editors: from a field of their own, or else those of the additional persons whose role is editor.
 fn editors(document: &Map<String, Value>) -> String {
     let own: Vec<&str> = texts(document, "editor").collect();
     if !own.is_empty() {

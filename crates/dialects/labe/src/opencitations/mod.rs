@@ -1,4 +1,5 @@
-//! The OpenCitations REST API: index v1 and v2, and of meta v1 what the graph and the catalogue know.
+//! The OpenCitations REST API: index v1 and v2, and those parts of meta v1 that the graph and the catalogue
+//! contain.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What may be asked of an answer's rows. Applied in this order, whatever the order in the URL: `require`, `filter`,
-//! `sort`, page, `json`, `format`.
+//! Parameters that select and format an answer's rows. They are applied in this order, regardless of their order in
+//! the URL: `require`, `filter`, `sort`, page, `json`, `format`.
 
 use http::{HeaderMap, header::ACCEPT};
 use regex::{Regex, RegexBuilder};
@@ -9,34 +9,34 @@ use super::typed::{Column, Row, Typed};
 
 /// Largest compiled size of a pattern, in bytes.
 const PATTERN_SIZE_BYTES: usize = 1 << 20;
-/// Most conditions and orders of one request.
+/// Maximum number of conditions and sorts in one request.
 const CONDITIONS_MAX: usize = 32;
 
-/// Why parameters are refused.
+/// Reason why parameters are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ParameterError {
-    /// A column that the answer does not have, in `require`; a pattern that is not valid.
+    /// A column in `require` that the answer does not have; an invalid pattern.
     #[error("something unexpected happened - {0}")]
     Unexpected(String),
-    /// A page that cannot be.
+    /// An invalid page.
     #[error("{0}")]
     Malformed(String),
 }
 
-/// Everything that is asked of the rows.
+/// All parameters that apply to the rows.
 #[derive(Debug)]
 pub(crate) struct Parameters {
     columns: &'static [Column],
     require: Vec<usize>,
     filters: Vec<Filter>,
-    /// As they are applied, one after the other.
+    /// In the order in which they are applied.
     sorts: Vec<Sort>,
     pub(crate) page: Option<Page>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) format: Format,
 }
 
-/// How rows are written.
+/// The format of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// A list of objects.
@@ -45,21 +45,21 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// A stretch of the rows.
+/// A page of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// From 1.
+    /// Page number, from 1.
     pub(crate) number: usize,
-    /// Rows.
+    /// Number of rows.
     pub(crate) size: usize,
 }
 
-/// Bounds on pages.
+/// Limits for pages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageBounds {
-    /// Rows if no size is asked for.
+    /// Number of rows if no size is given.
     pub(crate) size_default: usize,
-    /// Most rows.
+    /// Maximum number of rows.
     pub(crate) size_max: usize,
 }
 
@@ -90,7 +90,7 @@ enum Direction {
 }
 
 impl Format {
-    /// What a request asks for: the last `format`, else `text/csv` in `Accept`, else JSON.
+    /// Returns the requested format: the last `format`, else `text/csv` in `Accept`, else JSON.
     pub(crate) fn of(pairs: &[(String, String)], headers: &HeaderMap) -> Self {
         let named = all(pairs, &["format"]).filter_map(|value| match value {
             "csv" => Some(Self::Csv),
@@ -105,10 +105,10 @@ impl Format {
 }
 
 impl Parameters {
-    /// Reads them.
+    /// Parses the parameters of a request.
     ///
     /// # Errors
-    /// An unknown column in `require`, a bad pattern, a page that cannot be.
+    /// An unknown column in `require`, an invalid pattern, an invalid page.
     pub(crate) fn parse(
         pairs: &[(String, String)],
         headers: &HeaderMap,
@@ -131,23 +131,23 @@ impl Parameters {
         })
     }
 
-    /// The columns that rows have.
+    /// Returns the columns of the rows.
     pub(crate) fn columns(&self) -> &'static [Column] {
         self.columns
     }
 
-    /// Whether rows can go out as they come.
+    /// Says whether rows can be sent in the order in which they are read.
     pub(crate) fn keeps_order(&self) -> bool {
         self.sorts.is_empty() && self.page.is_none()
     }
 
-    /// Whether a row stays.
+    /// Says whether a row is included.
     pub(crate) fn keeps(&self, row: &Row) -> bool {
         self.require.iter().all(|column| row.get(*column).is_some_and(|it| !it.is_empty()))
             && self.filters.iter().all(|filter| filter.keeps(self.columns, row))
     }
 
-    /// Puts rows in order.
+    /// Sorts the rows.
     pub(crate) fn sort(&self, rows: &mut [Row]) {
         for sort in &self.sorts {
             let ty = self.columns[sort.column].ty;
@@ -160,7 +160,8 @@ impl Parameters {
 }
 
 impl Filter {
-    /// `None` for a filter that is ignored: an unknown field, or a value that is not of the field's type.
+    /// Parses a filter; `None` for one that is ignored: an unknown field, or a value that is not of the field's
+    /// type.
     fn parse(text: &str, columns: &[Column]) -> Result<Option<Self>, ParameterError> {
         let Some((name, condition)) = text.split_once(':') else { return Ok(None) };
         let Some(column) = place_of(columns, name) else { return Ok(None) };
@@ -191,7 +192,7 @@ impl Filter {
     }
 }
 
-/// The pairs of a query, decoded, in order. A `+` is a plus sign, as patterns have them.
+/// Returns the decoded pairs of a query, in order. A `+` is a plus sign, as it occurs in patterns.
 pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
     let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
@@ -211,7 +212,8 @@ fn place_of(columns: &[Column], name: &str) -> Option<usize> {
     columns.iter().position(|it| it.name == name)
 }
 
-/// By their text in reverse, so that the alphabetically first one, applied last, is the main key.
+/// Returns the sorts in descending order of their texts: the alphabetically first one is applied last and so is the
+/// main key.
 fn sorts(pairs: &[(String, String)], columns: &[Column]) -> Vec<Sort> {
     let mut texts: Vec<&str> = all(pairs, &["sort"]).take(CONDITIONS_MAX).collect();
     texts.sort_unstable();
@@ -254,7 +256,7 @@ mod tests {
         Parameters::parse(&pairs(query), &HeaderMap::new(), &CITATION, BOUNDS)
     }
 
-    /// Rows of which only the creation and the cited work matter.
+    /// Returns the rows that a query keeps; only their creation dates and cited works matter.
     fn kept(query: &str) -> String {
         let mut rows: Vec<Row> =
             [("2016-03", "10.1/B"), ("", "10.1/a"), ("2016", "10.2/c"), ("2020-05-02", "")]

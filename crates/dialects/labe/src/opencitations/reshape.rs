@@ -1,13 +1,13 @@
-//! The parameter `json`: text of a field made into a list, or into named parts.
+//! The parameter `json`: turns the text of a field into a list, or into named parts.
 //!
-//! `array("; ",author)` splits; `dict(", ",author,family,given)` names the parts. Paths are dotted, and go through
-//! lists, so that rules work on what earlier rules made.
+//! `array("; ",author)` splits; `dict(", ",author,family,given)` names the parts. Paths are dotted, and descend
+//! into lists, so that rules can be applied to the results of earlier rules.
 
 use serde_json::{Map, Value};
 
-/// Most rules of one request.
+/// Maximum number of rules in one request.
 pub(crate) const RULES_MAX: usize = 32;
-/// Most parts that a value is split into.
+/// Maximum number of parts into which a value is split.
 const PARTS_MAX: usize = 100_000;
 
 /// A rule.
@@ -25,7 +25,7 @@ enum Made {
 }
 
 impl Rule {
-    /// Reads a rule; `None` if the text is not a rule.
+    /// Parses a rule; `None` if the text is not a rule.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, rest) = text.trim().split_once('(')?;
         let rest = rest.strip_suffix(')')?.trim().strip_prefix('"')?;

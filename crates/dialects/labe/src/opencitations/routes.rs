@@ -25,9 +25,9 @@ use crate::app::Labe;
 use crate::envelope;
 use crate::kinds::{AUTHOR_SCHEME, EDITOR_SCHEME, ISSN_SCHEME};
 
-/// Joins the identifiers of several works in a path.
+/// Separates the identifiers of several works in a path.
 const BETWEEN_IDS: &str = "__";
-/// Where index v1 lives and lived; old clients have the older ones in their code.
+/// Current and former paths of index v1; old clients still use the former ones.
 const V1_BASES: [&str; 6] = [
     "/index/v1",
     "/index/api/v1",
@@ -39,7 +39,7 @@ const V1_BASES: [&str; 6] = [
 const V2_BASES: [&str; 2] = ["/index/v2", "/index/api/v2"];
 const META_BASES: [&str; 2] = ["/meta/v1", "/meta/api/v1"];
 
-/// The routes.
+/// Returns the routes.
 pub(crate) fn routes() -> Router<Labe> {
     let mut router = Router::new()
         .route("/health", any(health))
@@ -53,7 +53,7 @@ pub(crate) fn routes() -> Router<Labe> {
     router
 }
 
-/// An operation and whom it is about.
+/// An operation and what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Operation {
     Citations(Version, WorkId),
@@ -61,19 +61,19 @@ enum Operation {
     Citation(Version, String),
     CitationCount(WorkId),
     ReferenceCount(WorkId),
-    /// Of several works, as the path names them.
+    /// Counts for several works, which the path names.
     CitationCounts(Vec<(String, WorkId)>),
     ReferenceCounts(Vec<(String, WorkId)>),
     OldMetadata(Vec<WorkId>),
     Metadata(Vec<WorkId>),
-    /// Of a person, `orcid:…` or `omid:ra/…`, or of a venue, by the scheme of the store.
+    /// Works of a person, `orcid:…` or `omid:ra/…`, or of a venue, with the scheme of the store.
     NamedBy(&'static str, String),
-    /// Of an ISSN.
+    /// Count for an ISSN.
     VenueCount(String),
 }
 
 impl Operation {
-    /// The operation at a decoded path; `None` if there is none, or its identifier does not fit.
+    /// Returns the operation at a decoded path; `None` if there is none, or its identifier does not match.
     fn at(path: &str, works_max: usize) -> Option<Self> {
         let below = |bases: &[&str]| bases.iter().find_map(|base| path.strip_prefix(base)?.strip_prefix('/'));
         let (version, rest) = match (below(&V1_BASES), below(&V2_BASES)) {
@@ -126,19 +126,19 @@ impl Operation {
         }
     }
 
-    /// How many rows there will be, about.
+    /// Returns the approximate number of rows.
     fn n_rows(&self, graph: &Graph) -> usize {
         let number = |work: &WorkId| work.number(graph);
         match self {
             Self::Citations(_, work) => number(work).map_or(0, |it| graph.citations(it).len()),
             Self::References(_, work) => number(work).map_or(0, |it| graph.references(it).len()),
-            // Not known before: as many as a reading thread is for.
+            // Not known in advance; the maximum makes a reading thread answer.
             Self::NamedBy(..) | Self::VenueCount(_) => usize::MAX,
             _ => 1,
         }
     }
 
-    /// Hands the rows to `take`.
+    /// Passes the rows to `take`.
     fn rows(
         &self,
         app: &Labe,
@@ -226,7 +226,7 @@ fn several<T>(text: &str, works_max: usize, parse: impl Fn(&str) -> Option<T>) -
     (works.len() <= works_max).then_some(works)
 }
 
-/// Why an operation gives no rows.
+/// Reason why an operation returns no rows.
 #[derive(Debug, thiserror::Error)]
 enum ApiError {
     #[error("No API operation found at URL '{0}'")]
@@ -272,7 +272,7 @@ impl ApiError {
     }
 }
 
-/// Every operation.
+/// Handles all operations.
 async fn api(State(app): State<Labe>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let pairs = parameters::pairs(uri.query().unwrap_or_default());
     let format = Format::of(&pairs, &headers);
@@ -334,7 +334,7 @@ async fn answered(
     Ok(answer::with_body(StatusCode::OK, content_type, body))
 }
 
-/// A request that makes sense.
+/// A valid request.
 struct Asked {
     app: Labe,
     graph: Option<Arc<Graph>>,
@@ -343,7 +343,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Writes all rows. A client that has gone is no failure.
+    /// Writes all rows. A client that has gone away is not an error.
     fn write(&self, view: &mut View<'_>, out: &mut write::Output<'_>) -> Result<(), ApiError> {
         let parameters = &self.parameters;
         let rows_max = self.app.parts.settings.rows;
@@ -361,7 +361,7 @@ impl Asked {
         }
     }
 
-    /// The rows of a page as bytes, and how many rows all pages have.
+    /// Returns the rows of a page as bytes, and the total number of rows on all pages.
     fn page(&self, view: &mut View<'_>, page: Page) -> Result<(Vec<u8>, usize), ApiError> {
         let parameters = &self.parameters;
         let rows_max = self.app.parts.settings.rows;
@@ -385,7 +385,7 @@ impl Asked {
     }
 }
 
-/// `<…?page=2&page_size=10>; rel="next", …`: the pages around a page (RFC 8288).
+/// Returns the links to the neighbouring pages (RFC 8288): `<…?page=2&page_size=10>; rel="next", …`.
 fn links(uri: &Uri, pairs: &[(String, String)], page: Page, n_rows: usize) -> String {
     let n_pages = n_rows.div_ceil(page.size).max(1);
     let others = pairs.iter().filter(|(name, _)| name != "page" && name != "page_size");
@@ -414,7 +414,7 @@ async fn to_meta() -> Response {
     answer::with_header(answer::empty(StatusCode::SEE_OTHER), LOCATION, "/meta/v1")
 }
 
-/// The page at the root of a version: which operations there are.
+/// Answers at the root of a version with a page that lists its operations.
 async fn manual(uri: Uri) -> Response {
     let base = uri.path();
     let operations: &[&str] = if META_BASES.contains(&base) {
@@ -461,7 +461,8 @@ fn content_type(format: Format) -> HeaderValue {
     })
 }
 
-/// What lets pages of other origins read the answer: the referrer's site, else anybody.
+/// Adds the headers that let pages of other origins read the answer: the referrer's site, or any if there is
+/// none.
 fn for_other_origins(mut response: Response, request: &HeaderMap) -> Response {
     let referer = request.get(REFERER).and_then(|it| it.to_str().ok()).map(|it| {
         let mut text = it.to_owned();

@@ -1,5 +1,5 @@
-//! Columns and how their values compare: dates complete with month and day 1, timespans as time, counts as numbers,
-//! everything else as lower-case text.
+//! Columns and how their values are compared: dates are completed with month and day 1, timespans are compared as
+//! durations, counts as numbers, everything else as lower-case text.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ impl Column {
     }
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     /// Text.
@@ -34,12 +34,12 @@ pub(crate) enum Type {
     Count,
 }
 
-/// A value that compares.
+/// A value that can be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Typed {
     /// Year, month, day.
     Date(u16, u8, u8),
-    /// Days, about.
+    /// Approximate number of days.
     Span(i64),
     /// A number.
     Count(i64),
@@ -47,15 +47,15 @@ pub(crate) enum Typed {
     Text(String),
 }
 
-/// An empty timespan is as long as this many years.
+/// Number of years for an empty timespan.
 const NO_SPAN_YEARS: i64 = 2_000;
-const DAYS_PER_YEAR: i64 = 372; // Of twelve months of 31 days, so that parts never overlap.
+const DAYS_PER_YEAR: i64 = 372; // Twelve months of 31 days, so that the parts never overlap.
 const DAYS_PER_MONTH: i64 = 31;
-/// The day to which RAMOSE adds a timespan to compare it.
+/// The date to which RAMOSE adds a timespan in order to compare it.
 const SPANS_FROM: (u16, u8, u8) = (1983, 1, 15);
 
 impl Typed {
-    /// The value of a cell; `None` if it is not of the type.
+    /// Parses the value of a cell; `None` if it is not of the type.
     pub(crate) fn of(ty: Type, value: &str) -> Option<Self> {
         match ty {
             Type::Text => Some(Self::Text(value.to_lowercase())),
@@ -70,7 +70,7 @@ impl Typed {
         }
     }
 
-    /// A value that cells are compared with, as a filter names it: timespans with dates, by where they lead from
+    /// Parses the value of a filter. Timespans are compared with dates: with the date that they reach from
     /// [`SPANS_FROM`], as RAMOSE does.
     pub(crate) fn asked(ty: Type, value: &str) -> Option<Self> {
         if ty != Type::Span {
@@ -84,8 +84,8 @@ impl Typed {
         Some(Self::Span(days(year, month, day) - days(from_year, from_month, from_day)))
     }
 
-    /// How two cells of a type stand in an order; what is not of the type comes first, and cells of one value stand as
-    /// their texts do.
+    /// Compares two cells of a type; those that are not of the type come first, and cells with equal values are
+    /// ordered by their texts.
     pub(crate) fn order(ty: Type, a: &str, b: &str) -> Ordering {
         Self::of(ty, a).cmp(&Self::of(ty, b)).then_with(|| a.cmp(b))
     }

@@ -1,4 +1,5 @@
-//! Rows as JSON (indented by four spaces, beyond ASCII as it is) or CSV (lines end with CRLF, quotes where needed).
+//! Writes rows as JSON (indented by four spaces, non-ASCII characters unescaped) or CSV (CRLF line ends, quotes
+//! where needed).
 
 use serde_json::{Map, Value};
 
@@ -6,14 +7,14 @@ use super::parameters::{Format, Parameters};
 use super::reshape::Rule;
 use super::typed::{Column, Row};
 
-/// Takes bytes of the answer; `Err` if nobody takes more.
+/// Receives bytes of the answer; `Err` if the client has gone away.
 pub(crate) type Output<'o> = dyn FnMut(&[u8]) -> Result<(), Stopped> + 'o;
 
-/// Nobody takes more bytes.
+/// The client has gone away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
-/// Writes rows as they come.
+/// Writes rows as they are produced.
 pub(crate) fn rows(
     parameters: &Parameters,
     rows: &mut dyn Iterator<Item = Row>,
@@ -62,7 +63,7 @@ fn csv(columns: &[Column], rows: &mut dyn Iterator<Item = Row>, out: &mut Output
     Ok(())
 }
 
-/// Appends a line. Writing to memory does not fail.
+/// Appends a line. Writing to memory cannot fail.
 fn push_csv<'a>(values: impl Iterator<Item = &'a str>, line: &mut Vec<u8>) {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(line);
     let written = writer.write_record(values).and_then(|()| writer.flush().map_err(csv::Error::from));

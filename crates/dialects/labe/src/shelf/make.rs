@@ -1,4 +1,4 @@
-//! Making a shelf from the catalogue and a graph, and following changes.
+//! Builds a shelf from the catalogue and a graph, and applies changes to it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
@@ -17,16 +17,16 @@ use crate::id_maps::{Holding, IdMaps, Rank, Standing};
 use crate::kinds::DOCUMENT;
 use crate::shelf::places::{Base, Place, Shelf};
 
-/// Records read in one step: a snapshot is not held for longer.
+/// Number of records read in one step; a snapshot is held no longer than that.
 const STEP_RECORDS: u64 = 2_000;
-/// Changed records that a shelf follows; beyond, a new one is made.
+/// Maximum number of changed records that are applied to a shelf; if there are more, a new one is built.
 const CHANGES_MAX: u32 = 20_000;
-/// Of a hundred works on a shelf, those that may become doubtful before a new one is made.
+/// Percentage of a shelf's works that may become doubtful before a new one is built.
 const DOUBTFUL_PER_CENT: usize = 10;
-/// Doubtful works that are never too many.
+/// Number of doubtful works that is always acceptable.
 const DOUBTFUL_FEW: usize = 1_000;
 
-/// Why there is no shelf.
+/// Reason why there is no shelf.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MakeError {
     /// The store failed.
@@ -39,15 +39,15 @@ pub(super) enum MakeError {
     Io {
         /// Its folder.
         folder: String,
-        /// What the system says.
+        /// The error of the operating system.
         error: std::io::Error,
     },
-    /// More documents than places can be numbered.
+    /// There are more documents than can be numbered.
     #[error("the catalogue has more than {} documents of works in the graph", u32::MAX)]
     TooMany,
 }
 
-/// The sequence of each kind that counts.
+/// Returns the sequence of each kind that counts.
 pub(super) fn sequences(app: &Labe, view: &mut View<'_>) -> Result<Vec<u64>, StoreError> {
     kinds(app).map(|kind| view.kind_sequence(kind)).collect()
 }
@@ -56,7 +56,7 @@ fn kinds(app: &Labe) -> impl Iterator<Item = &'static Kind> + '_ {
     std::iter::once(&DOCUMENT).chain(app.parts.public_kinds().iter().copied())
 }
 
-/// A shelf of this moment: the old one with what has changed, or a new one.
+/// Returns a current shelf: the old one with the changes applied, or a new one.
 pub(super) fn renewed(
     app: &Labe,
     tenant: &Tenant,
@@ -79,11 +79,11 @@ pub(super) fn renewed(
         took_ms = begun.elapsed().as_millis(),
         "the shelf of documents is made"
     );
-    // What changed meanwhile was read before or after: its works are doubtful.
+    // Changes made meanwhile may or may not have been read: their works become doubtful.
     Ok(followed(app, tenant, graph, &shelf)?.unwrap_or(shelf))
 }
 
-/// The shelf after what has changed since; `None` if that is too much.
+/// Applies the changes since the shelf was built; `None` if there are too many.
 fn followed(app: &Labe, tenant: &Tenant, graph: &Graph, shelf: &Shelf) -> Result<Option<Shelf>, StoreError> {
     let maps = app.parts.maps(Some(graph));
     let seen = shelf.sequences.iter().copied().max().unwrap_or(0);
@@ -112,7 +112,7 @@ fn followed(app: &Labe, tenant: &Tenant, graph: &Graph, shelf: &Shelf) -> Result
             }
         }
         let doubtful_max = DOUBTFUL_FEW.max(shelf.base.places.len() / 100 * DOUBTFUL_PER_CENT);
-        // Works that were doubtful from the start do not become fewer by making it anew.
+        // A new shelf would not reduce the number of works that were doubtful from the start.
         if doubtful_max + shelf.base.n_doubtful < doubtful.len() {
             return Ok(None);
         }
@@ -120,7 +120,7 @@ fn followed(app: &Labe, tenant: &Tenant, graph: &Graph, shelf: &Shelf) -> Result
     })
 }
 
-/// The works that a record may stand for.
+/// Returns the works to which a record may belong.
 fn works(maps: IdMaps<'_>, kind: &'static Kind, record: &Record) -> Result<Vec<u32>, StoreError> {
     if kind.name == DOCUMENT.name {
         return Ok(maps.work_of(record)?.map(|(number, _)| number).into_iter().collect());
@@ -132,7 +132,7 @@ fn hash_of(id: &str) -> u32 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(id) as u32
 }
 
-/// A document that is written, before all are in order.
+/// A document that has been written, before they are sorted.
 struct Written {
     number: u32,
     standing: Standing,
@@ -162,7 +162,7 @@ impl<'a> Making<'a> {
         }
         self.written.sort_unstable_by_key(|it| (it.number, it.standing));
         let groups = self.written.chunk_by(|a, b| a.number == b.number);
-        // Records without a place in a table stand in an order that only the store knows.
+        // The order of records that are in no table is only known to the store.
         let unplain = groups
             .filter(|group| 1 < group.len() && group.iter().any(|it| it.standing.rank == Rank::Catalogue));
         self.doubtful.extend(unplain.map(|group| group[0].number));
@@ -238,7 +238,7 @@ fn io(app: &Labe, error: std::io::Error) -> MakeError {
     MakeError::Io { folder: app.parts.settings.shelf_folder().display().to_string(), error }
 }
 
-/// The lists of institutions, numbered, and what each institution is in.
+/// The numbered lists of institutions, and which of them each institution is in.
 #[derive(Default)]
 struct Lists {
     numbers: HashMap<Class, Option<u32>>,
@@ -247,7 +247,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// The number of a class's list; `None` if it cannot be read.
+    /// Returns the number of a class's list; `None` if the list is invalid.
     fn number_of(&mut self, view: &mut View<'_>, class: Class) -> Result<Option<u32>, StoreError> {
         if let Some(number) = self.numbers.get(&class) {
             return Ok(*number);

@@ -1,20 +1,21 @@
-//! The shelf: documents of works that can be neighbours, as they are sent, in the order in which answers need them.
+//! The shelf: documents of works that can be neighbours, ready to be sent, in the order in which answers need them.
 //!
-//! An answer takes the documents of dozens to ten thousands of works from all over the catalogue. Asked of the store, each
-//! costs two searches in a tree; from the shelf it is a number, a place and a copy. The shelf is made from the catalogue and the graph on
-//! a thread of its own at the start, and when an answer finds none that is current, in a nameless file that is mapped, and holds in memory 24
-//! bytes a document and 4 a DOI. It can only spare work, never change an answer:
+//! An answer contains the documents of dozens to tens of thousands of works from all over the catalogue. In the store,
+//! each needs two searches in a tree; on the shelf it is a number, a position and a copy. The shelf is built from the
+//! catalogue and the graph on a separate thread at the start, and whenever an answer finds no current one, in an
+//! unnamed file that is memory-mapped. It takes 24 bytes of memory per document and 4 per DOI. It only saves work and
+//! never changes an answer:
 //!
-//! - An answer uses it only if the graph is the one it was made with, and the sequences of the kinds it was made from are
-//!   those of the answer's own snapshot. Until a current one is there, answers come from the store.
-//! - After changes of a few records the works of these are *doubtful*: not on the shelf, asked of the store one by one.
-//!   When they become many, a new shelf is made.
-//! - Doubtful too are works whose records' order is not plain from the tables of ids, works of records of other dialects, and
-//!   documents whose institutions cannot be read.
+//! - An answer uses it only if it was built with the same graph, and if the sequences of its kinds equal those of the
+//!   answer's own snapshot. Until there is a current one, answers come from the store.
+//! - After changes of a few records their works are *doubtful*: not taken from the shelf, but read from the store one
+//!   by one. When there are many of them, a new shelf is built.
+//! - Also doubtful are works whose records' order cannot be determined from the tables of ids, works of records of
+//!   other dialects, and documents whose institutions are invalid.
 //!
 //! | file | what |
 //! |---|---|
-//! | `make.rs` | making a shelf, and following changes |
+//! | `make.rs` | building a shelf, and applying changes |
 //! | `texts.rs` | the file of texts |
 
 mod make;
@@ -34,24 +35,24 @@ use crate::settings::ShelfUse;
 use crate::shelf::places::Shelf;
 use crate::shelf::slots::{Shelves, Slot};
 
-/// How many times as long as making a shelf took none is begun.
+/// After a shelf was built, the next one is started no earlier than this multiple of the time that it took.
 const REST_TIMES: u32 = 3;
 
-/// Whether a tenant has a shelf. A database sees writes of other servers in another order than their numbers: there a
-/// sequence proves nothing.
+/// Says whether a tenant has a shelf. In a database, writes of other servers become visible in an order different from
+/// their numbers, so there a sequence proves nothing.
 fn is_wanted(app: &Labe, tenant: &Tenant) -> bool {
     app.parts.settings.shelf == ShelfUse::Keep && tenant.is_embedded()
 }
 
 impl Shelf {
-    /// Whether it is that of a graph and a snapshot.
+    /// Says whether the shelf belongs to a graph and a snapshot.
     fn is_current(&self, app: &Labe, graph: &Arc<Graph>, view: &mut View<'_>) -> Result<bool, StoreError> {
         Ok(self.base.graph == graph.identity() && self.sequences == make::sequences(app, view)?)
     }
 }
 
 impl Slot {
-    /// Makes or follows; on failure the log is told, and the store goes on to answer.
+    /// Builds a shelf or applies changes; a failure is logged, and the store continues to answer.
     fn renew(&self, app: &Labe, tenant: &Tenant, graph: &Arc<Graph>) {
         let made = make::renewed(app, tenant, graph, self.get().as_deref());
         match &made {
@@ -65,7 +66,7 @@ impl Slot {
 }
 
 impl Shelves {
-    /// The shelf for an answer from `view`, if there is a current one; else one is begun.
+    /// Returns the shelf for an answer from `view` if there is a current one; otherwise starts to build one.
     pub(crate) fn current(
         &self,
         app: &Labe,
@@ -100,7 +101,7 @@ impl Shelves {
         Ok(None)
     }
 
-    /// Begins the shelf of the tenant that requests are for unless they name another, before the first one comes.
+    /// Starts to build the default tenant's shelf before its first request arrives.
     pub(crate) fn prepare(&self, app: &Labe) {
         let default = app.context.catalogue().tenant(&app.context.tenants().default);
         let (Some(graph), Ok(tenant)) = (app.graph(), default) else { return };

@@ -1,4 +1,4 @@
-//! The shelves that are kept, one a tenant, and who makes the next.
+//! The current shelves, one per tenant, and the state of building the next ones.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::shelf::places::Shelf;
 
-/// Longest such pause.
+/// Maximum pause before the next shelf is built.
 pub(crate) const REST_MAX: Duration = Duration::from_secs(60);
 
 /// The shelves of all tenants.
@@ -16,13 +16,13 @@ pub(crate) struct Shelves {
     by_tenant: RwLock<HashMap<String, Arc<Slot>>>,
 }
 
-/// The shelf of a tenant, and who makes the next one.
+/// The shelf of a tenant, and whether the next one is being built.
 #[derive(Default)]
 pub(crate) struct Slot {
     pub(crate) shelf: Mutex<Option<Arc<Shelf>>>,
     pub(crate) is_being_made: AtomicBool,
-    /// The next one is not begun before: while records change all the time, answers come from the store rather than that
-    /// shelves take a core.
+    /// The next one is not started before this time: while records change constantly, answers come from the store,
+    /// instead of shelves occupying a core.
     rests_until: Mutex<Option<Instant>>,
 }
 

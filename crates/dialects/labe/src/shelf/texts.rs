@@ -1,4 +1,4 @@
-//! Texts one behind the other in a nameless file, mapped when all are written.
+//! Concatenated texts in an unnamed file, which is memory-mapped when all are written.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,17 +6,18 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-/// Bytes written at once.
+/// Size of the write buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A file in the making. It has no name: when the last one who has it open is gone, so is the file.
+/// A file that is being written. It has no name: it is deleted when the last process that has it open is
+/// gone.
 pub(super) struct Writer {
     out: BufWriter<File>,
     len_bytes: u64,
 }
 
 impl Writer {
-    /// In a folder.
+    /// Creates a file in a folder.
     pub(super) fn create_in(folder: &Path) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(folder)?);
         // An empty file cannot be mapped.
@@ -24,7 +25,7 @@ impl Writer {
         Ok(Self { out, len_bytes: 1 })
     }
 
-    /// Adds a text; where it begins.
+    /// Appends a text and returns its position.
     pub(super) fn push(&mut self, text: &[u8]) -> io::Result<u64> {
         self.out.write_all(text)?;
         let start = self.len_bytes;
@@ -32,18 +33,18 @@ impl Writer {
         Ok(start)
     }
 
-    /// The texts, to be read.
+    /// Returns the texts for reading.
     pub(super) fn finish(self) -> io::Result<Texts> {
         let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         Ok(Texts(map(&file)?))
     }
 }
 
-/// Texts, mapped.
+/// Memory-mapped texts.
 pub(super) struct Texts(Mmap);
 
 impl Texts {
-    /// The text that begins at `start`; nothing if it is not there.
+    /// Returns the text at `start`; empty if it is not there.
     pub(super) fn at(&self, start: u64, len: u32) -> &[u8] {
         let range =
             usize::try_from(start).ok().and_then(|start| Some(start..start.checked_add(len as usize)?));

@@ -1,5 +1,5 @@
-//! Each `tests/data/<area>/<case>.in` is a list of request lines, each with headers behind ` | `; the `.out` beside it has the
-//! answers. `BLESS=1` rewrites them: read the difference before the commit.
+//! Each `tests/data/<area>/<case>.in` is a list of request lines, each followed by headers after ` | `; the `.out`
+//! beside it has the answers. `BLESS=1` rewrites them: read the difference before the commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use pinakes_labe::ShelfUse;
 
 use crate::server::{Content, Failure, Server};
 
-/// Headers that answers are compared by.
+/// Headers that are compared.
 const HEADERS: [&str; 7] = [
     "content-type",
     "location",
@@ -19,7 +19,7 @@ const HEADERS: [&str; 7] = [
     "access-control-allow-credentials",
 ];
 
-/// What stands before the time of an answer.
+/// Precedes the time in an answer.
 const OWN_TOOK: &str = "\"cached\":false,\"took\":";
 
 fn content() -> Result<Content, Failure> {
@@ -46,7 +46,7 @@ async fn answers_are_as_recorded() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same answers when everything is streamed by a reading thread.
+/// Answers are the same when everything is streamed by a reading thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streamed_answers_are_the_same() -> Result<(), Failure> {
     let server = Server::start(&content()?, |settings| settings.inline_neighbours = 0).await?;
@@ -54,7 +54,7 @@ async fn streamed_answers_are_the_same() -> Result<(), Failure> {
     server.stop().await
 }
 
-/// The same answers when every document is asked of the store.
+/// Answers are the same when every document is read from the store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_without_the_shelf_are_the_same() -> Result<(), Failure> {
     let server = Server::start(&content()?, |settings| settings.shelf = ShelfUse::None).await?;
@@ -101,12 +101,12 @@ async fn check(server: &Server, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Times and process numbers are 0.
+/// Replaces times and process numbers by 0.
 fn without_changing(body: &str) -> String {
     let process = format!("process {}", std::process::id());
     let version = concat!("pinakes ", env!("CARGO_PKG_VERSION"));
     let body = body.replace('\r', "\\r").replace(&process, "process 0").replace(version, "pinakes 0");
-    // Documents may have a field of that name; the answer's own stands behind `cached`.
+    // Documents may have a field of that name; the answer's own follows `cached`.
     let Some((before, rest)) = body.rsplit_once(OWN_TOOK) else { return body };
     let end = rest.find([',', '}']).unwrap_or(rest.len());
     format!("{before}{OWN_TOOK}0{}", &rest[end..])

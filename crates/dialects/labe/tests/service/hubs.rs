@@ -1,15 +1,15 @@
-//! Works with many citations: the answer is whole, in order, and right in its counts, also where documents that move are too many
-//! to be kept and are read again.
+//! Works with many citations: the answer is complete, in order, and has correct counts, even if too many documents are
+//! moved to be kept in memory, so that they are read again.
 
 use serde_json::Value;
 
 use crate::server::{Content, Failure, Server};
 
 const N_CITING: usize = 3_000;
-/// Bytes of a document: all that move are more than is kept of them.
+/// Size of a document: all moved ones together exceed what is kept in memory.
 const TITLE_BYTES: usize = 2_000;
 
-/// Every third citing work has no record; of the others every second is held by DE-14.
+/// Returns the content: every third citing work has no record; every second of the others is held by DE-14.
 fn hub() -> Content {
     let mut content = Content { graph_ids: "hub\t10.1/hub\n".to_owned(), ..Content::default() };
     let title = "x".repeat(TITLE_BYTES);

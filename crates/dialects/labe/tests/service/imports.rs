@@ -1,4 +1,4 @@
-//! Documents from files, whatever they are packed in; bad lines are told and passed over.
+//! Documents from files in all packings; bad lines are reported and skipped.
 
 use std::fs;
 use std::io::Write as _;
@@ -51,7 +51,8 @@ async fn what_is_there_stays_or_is_replaced() -> Result<(), Failure> {
     server.stop().await
 }
 
-/// More lines than batches in flight hold: they come in the order of the file, ids that come again included.
+/// More lines than fit into the batches in flight: they are loaded in the order of the file, including
+/// repeated ids.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_batches_keep_the_order_of_the_file() -> Result<(), Failure> {
     const LINES: u64 = 50_000;
@@ -78,7 +79,7 @@ async fn many_batches_keep_the_order_of_the_file() -> Result<(), Failure> {
     server.stop().await
 }
 
-/// A file that breaks off is told of; what stands before is loaded.
+/// A truncated file is reported; what precedes the end is loaded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_packed_file_that_is_cut_gives_what_it_has() -> Result<(), Failure> {
     let server = Server::start(&Content { edges: EDGES.to_owned(), ..Content::default() }, |_| {}).await?;

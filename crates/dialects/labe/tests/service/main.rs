@@ -1,4 +1,5 @@
-//! The dialect behind the shell, over a real socket: recorded answers, a plain model, imports and swaps.
+//! The dialect behind the shell, over a real socket: recorded answers, a simple model, imports and replaced
+//! graphs.
 
 extern crate pinakes_test_support as libfuzzer_sys;
 

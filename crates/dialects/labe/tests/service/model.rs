@@ -1,4 +1,4 @@
-//! The service against a plain evaluation of the contract, on random catalogues.
+//! The service compared with a simple evaluation of the contract, on random catalogues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Content, Failure, Server};
 
-/// DOIs and institutions that take part.
+/// Number of DOIs, and the institutions.
 const N_DOIS: u8 = 12;
 const ISILS: [&str; 3] = ["DE-14", "DE-15", "US-NNC"];
 
@@ -19,7 +19,7 @@ struct Library {
     edges: BTreeSet<(u8, u8)>,
     /// DOI, and institutions of the document if there is one, for the ids 0, 1, …
     records: Vec<(u8, Option<BTreeSet<usize>>)>,
-    /// How many of the records the graph's table knows; the others are in the table beside it.
+    /// How many of the records are in the graph's table; the others are in the additional table.
     n_in_graph: usize,
 }
 
@@ -40,7 +40,7 @@ fn doi(number: u8) -> String {
 
 impl Library {
     fn content(&self) -> Content {
-        // A graph has a citation, if only among strangers.
+        // A graph needs at least one citation, here between other works.
         let mut content = Content { edges: "10.9/x\t10.9/y\n".to_owned(), ..Content::default() };
         for (citing, cited) in &self.edges {
             content.edges.push_str(&format!("{}\t{}\n", doi(*citing), doi(*cited)));
@@ -59,7 +59,7 @@ impl Library {
         content
     }
 
-    /// The document of a record, by the rules; `None` for one without edges.
+    /// Returns the expected document of a record; `None` for one without edges.
     fn expected(&self, id: usize, isil: Option<usize>) -> Option<Value> {
         let own = self.records[id].0;
         let citing: BTreeSet<u8> = self.edges.iter().filter(|it| it.0 == own).map(|it| it.1).collect();
@@ -174,7 +174,7 @@ async fn check(
     server.stop().await
 }
 
-/// Rows and counts of the OpenCitations API, also of DOIs without any and of DOIs that are nowhere.
+/// Checks rows and counts of the OpenCitations API, also for DOIs without any and for unknown DOIs.
 async fn check_rows(library: &Library, server: &Server, number: u8) -> Result<(), Failure> {
     let citing: Vec<String> = library.edges.iter().filter(|it| it.1 == number).map(|it| doi(it.0)).collect();
     let cited: Vec<String> = library.edges.iter().filter(|it| it.0 == number).map(|it| doi(it.1)).collect();

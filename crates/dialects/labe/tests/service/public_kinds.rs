@@ -1,4 +1,4 @@
-//! Records of other dialects count as held if the operator says so, and else do not exist here.
+//! Records of other dialects count as held if the operator says so; otherwise they do not exist here.
 
 use pinakes_store::StoreError;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! An excerpt of the published citations and real catalogue documents, against a plain evaluation of the files.
+//! An excerpt of the published citations and real catalogue documents, compared with a simple evaluation of the
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,10 +9,10 @@ use serde_json::Value;
 
 use crate::server::{Content, Failure, Server};
 
-/// Works asked for, of each direction.
+/// Number of works that are requested, for each direction.
 const N_ASKED: usize = 60;
 
-/// The rows of the excerpt as objects, the first one of each pair.
+/// Returns the rows of the excerpt as objects, the first one of each pair.
 fn rows(text: &str) -> Result<BTreeMap<(String, String), Value>, Failure> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let names = reader.headers()?.clone();
@@ -73,7 +74,7 @@ async fn documents_come_back_byte_for_byte() -> Result<(), Failure> {
     server.stop().await
 }
 
-/// What a client escapes in a path.
+/// Escapes a DOI as a client does in a path.
 fn escaped(doi: &str) -> String {
     percent_encoding::utf8_percent_encode(doi, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

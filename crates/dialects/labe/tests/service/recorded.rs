@@ -1,4 +1,4 @@
-//! What the original answered on the same data: `tests/data/recorded`, see the README there.
+//! The original's answers for the same data: `tests/data/recorded`, see the README there.
 
 use std::fs;
 use std::io::Read as _;
@@ -47,7 +47,7 @@ async fn check(case: &str, n_answers: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What counts of an answer.
+/// Returns the parts of an answer that are compared.
 fn told(path: &str, answer: &Answer) -> Result<Value, Failure> {
     let mut told = json!({"path": path, "status": answer.status});
     if let Some(location) = answer.header("location") {
@@ -95,7 +95,7 @@ fn told(path: &str, answer: &Answer) -> Result<Value, Failure> {
     Ok(told)
 }
 
-/// JSON with its keys in order and no blanks.
+/// Formats JSON with sorted keys and without blanks.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! A server with a graph made of edges, a table of ids and documents; and a client that speaks bytes.
+//! A server with a graph built from edges, a table of ids and documents; and a client on the level of bytes.
 
 use std::error::Error;
 use std::fs;
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
-/// Longest wait of a test for anything.
+/// Maximum time that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A kind of another dialect, whose records have DOIs.
@@ -28,14 +28,14 @@ pub(crate) static THING: Kind =
     Kind { identifiers: &[Identifier { scheme: "doi", path: "about.doi" }], ..Kind::named("toy_thing") };
 static KINDS: &[&Kind] = &[&DOCUMENT, &THING];
 
-/// What is served.
+/// The content of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
     /// Rows of a citation table.
     pub(crate) edges: String,
     /// `id<TAB>DOI`, in the graph.
     pub(crate) graph_ids: String,
-    /// `id<TAB>DOI`, beside the graph.
+    /// `id<TAB>DOI`, in the additional table.
     pub(crate) extra_ids: String,
     /// JSON lines.
     pub(crate) documents: String,
@@ -54,7 +54,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves `content`; `change` may change the settings.
+    /// Starts a server for `content`; `change` may change the settings.
     pub(crate) async fn start(
         content: &Content,
         change: impl FnOnce(&mut Settings),
@@ -63,7 +63,7 @@ impl Server {
         let mut settings = Settings {
             graph: build_graph(folder.path(), content)?,
             graph_check_ms: 0,
-            // Answers wait for the shelf: else which of them come from it would be a matter of time.
+            // Answers wait for the shelf: otherwise timing would decide which of them come from it.
             shelf_first: true,
             data: folder.path().to_owned(),
             ..Settings::default()
@@ -95,26 +95,26 @@ impl Server {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(shell.serve(listener, async {
-            // A dropped sender stops it as well.
+            // Dropping the sender stops it as well.
             let _ = stopped.await;
         }));
         Ok(Self { folder, catalogue, reload, address, stop, served })
     }
 
-    /// Stops it.
+    /// Stops the server.
     pub(crate) async fn stop(self) -> Result<(), Failure> {
         drop(self.stop);
         timeout(PATIENCE, self.served).await??;
         Ok(())
     }
 
-    /// The answer to a request line such as `GET /stats`, with more header lines.
+    /// Returns the answer to a request line such as `GET /stats`, with additional header lines.
     pub(crate) async fn ask(&self, line: &str, headers: &[&str]) -> Result<Answer, Failure> {
         let mut stream = TcpStream::connect(self.address).await?;
         let host =
             if headers.iter().any(|it| it.starts_with("Host:")) { "" } else { "Host: example.org:8000\r\n" };
         let headers: String = headers.iter().map(|it| format!("{it}\r\n")).collect();
-        // HTTP/1.0 has no chunks to undo.
+        // HTTP/1.0 has no chunked encoding to decode.
         let request = format!("{line} HTTP/1.0\r\n{host}{headers}\r\n");
         timeout(PATIENCE, stream.write_all(request.as_bytes())).await??;
         let mut all = Vec::new();
@@ -122,7 +122,7 @@ impl Server {
         Answer::parse(&all)
     }
 
-    /// The answer to `GET path`.
+    /// Returns the answer to `GET path`.
     pub(crate) async fn get(&self, path: &str) -> Result<Answer, Failure> {
         self.ask(&format!("GET {path}"), &[]).await
     }
@@ -152,13 +152,13 @@ impl Answer {
         self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub(crate) fn json(&self) -> Result<serde_json::Value, Failure> {
         Ok(serde_json::from_str(&self.body)?)
     }
 }
 
-/// A document without its time.
+/// Returns a document without its time.
 pub(crate) fn untimed(body: &str) -> String {
     let (before, rest) = body.split_once("\"took\":").unwrap_or((body, ""));
     let rest = rest.trim_start_matches(|it: char| it.is_ascii_digit() || it == '.');
@@ -175,7 +175,7 @@ pub(crate) fn load(catalogue: &Catalogue, path: &Path) -> Result<(Loaded, Vec<St
     Ok((loaded, told))
 }
 
-/// Builds a graph in a folder; the file.
+/// Builds a graph in a folder and returns its file.
 pub(crate) fn build_graph(folder: &Path, content: &Content) -> Result<PathBuf, Failure> {
     let write = |name: &str, text: &str| -> Result<Vec<PathBuf>, Failure> {
         let path = folder.join(name);

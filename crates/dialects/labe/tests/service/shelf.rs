@@ -1,5 +1,5 @@
-//! The shelf never changes an answer: two servers of the same content, one with it and one without, answer alike while
-//! documents come, change and go.
+//! The shelf never changes an answer: two servers with the same content, one with a shelf and one without, give the
+//! same answers while documents are added, changed and removed.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::server::{Content, Failure, Server, THING, load, untimed};
 const N_DOIS: u8 = 6;
 const N_IDS: u8 = 6;
 
-/// A change of the catalogue. Ids below 3 have their DOI by the graph's table, that of 3 is in the table beside it.
+/// A change of the catalogue. Ids below 3 have their DOI from the graph's table, 3 has it from the additional one.
 #[derive(Debug, Clone)]
 enum Change {
     Put {
@@ -93,7 +93,7 @@ async fn check(
     is_streamed: bool,
     has_public: bool,
 ) -> Result<(), Failure> {
-    // A graph has a citation, if only among strangers.
+    // A graph needs at least one citation, here between other works.
     let strangers = ("10.9/x".to_owned(), "10.9/y".to_owned());
     let named = |(citing, cited): &(u8, u8)| (format!("10.1/d{citing}"), format!("10.1/d{cited}"));
     let all = edges.iter().map(named).chain([strangers]);

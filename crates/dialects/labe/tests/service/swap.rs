@@ -1,4 +1,4 @@
-//! A new graph under the same name is served at once, also under load; a broken one changes nothing.
+//! A new graph under the same name is served at once, even under load; an invalid one changes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::server::{Content, Failure, Server, build_graph, untimed};
 
-/// Citing works of the two graphs: so many that answers of the second are streamed.
+/// Number of citing works in the two graphs: enough that answers from the second one are streamed.
 const N_CITING: [usize; 2] = [3, 400];
 
 fn content(n_citing: usize) -> Content {
@@ -15,7 +15,7 @@ fn content(n_citing: usize) -> Content {
     Content { edges, graph_ids: "a\t10.1/a\n".to_owned(), ..Content::default() }
 }
 
-/// Puts a file under the server's name of the graph.
+/// Puts a file in place of the server's graph.
 fn put(server: &Server, file: &Path) -> Result<(), Failure> {
     let beside = server.folder.path().join("next");
     fs::copy(file, &beside)?;
@@ -60,7 +60,8 @@ async fn a_graph_that_is_broken_is_refused_and_the_old_one_stays() -> Result<(),
     server.stop().await
 }
 
-/// Who writes over the file instead of renaming kills nobody and empties no answer; the new graph is served once it is whole.
+/// Overwriting the file instead of renaming does not crash the server and empties no answer; the new graph is served
+/// once it is complete.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_graph_written_over_in_place_is_served_when_it_is_whole() -> Result<(), Failure> {
     let server = Server::start(&content(N_CITING[1]), |settings| settings.copy_first = true).await?;
@@ -73,7 +74,7 @@ async fn a_graph_written_over_in_place_is_served_when_it_is_whole() -> Result<()
         server.reload.now();
         assert_eq!(untimed(&server.get("/id/a").await?.body), before, "{len} bytes are there");
     }
-    // As long as it should be, and not yet what it should be.
+    // The right length, but not yet the right content.
     let mut torn = new.clone();
     torn.last_chunk_mut::<200>().ok_or("a small graph")?.fill(0x55);
     fs::write(&path, &torn)?;
@@ -86,7 +87,7 @@ async fn a_graph_written_over_in_place_is_served_when_it_is_whole() -> Result<()
     server.stop().await
 }
 
-/// The same while the copy is made beside the answers, as servers do.
+/// The same while the copy is made in the background, as servers do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_made_beside_is_served_in_the_end() -> Result<(), Failure> {
     let server = Server::start(&content(N_CITING[1]), |_| {}).await?;
@@ -97,7 +98,7 @@ async fn a_copy_made_beside_is_served_in_the_end() -> Result<(), Failure> {
         Ok(server.get("/id/a").await?.json()?["extra"]["unmatched_cited_count"].take())
     };
     assert_eq!(count().await?, N_CITING[0]);
-    // Longer than before, so what is mapped already stays readable whenever the copy is made.
+    // Longer than before, so that the mapped part stays readable no matter when the copy is made.
     let longer = build_graph(other.path(), &content(N_CITING[1]))?;
     fs::write(server.folder.path().join("graph"), fs::read(longer)?)?;
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
@@ -108,12 +109,12 @@ async fn a_copy_made_beside_is_served_in_the_end() -> Result<(), Failure> {
     server.stop().await
 }
 
-/// While the graph changes again and again, every answer is whole and that of one of the two.
+/// While the graph changes repeatedly, every answer is complete and comes from one of the two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swaps_under_load_fail_nobody() -> Result<(), Failure> {
     const N_CLIENTS: usize = 4;
     const N_SWAPS: usize = 24;
-    /// Answers between two swaps, so that both graphs are read.
+    /// Number of answers between two replacements, so that both graphs are read.
     const N_ANSWERS: usize = 12;
     let server = Arc::new(Server::start(&content(N_CITING[0]), |_| {}).await?);
     let folders = [tempfile::tempdir()?, tempfile::tempdir()?];
@@ -150,7 +151,7 @@ async fn swaps_under_load_fail_nobody() -> Result<(), Failure> {
         put(&server, &graphs[swap % 2])?;
         server.reload.now();
         wanted += N_ANSWERS;
-        // A client that fails ends, and is heard below.
+        // A client that fails ends, and its error is reported below.
         while n_answers.load(Ordering::Relaxed) < wanted && !clients.iter().any(|it| it.is_finished()) {
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! What leads to a work beside its first DOI, and what rows of the Meta dump tell as documents.
+//! Identifiers of a work other than its first DOI, and what rows of the Meta dump contribute as documents.
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ async fn a_second_doi_answers_as_the_first() -> Result<(), Failure> {
     assert_eq!(document["doi"], "10.1/B2");
     // The other citing work, 10.1/a, has an id without a document.
     assert_eq!(document["unmatched"]["cited"], json!([{"doi_str_mv": "10.1/c"}]));
-    // Who cites the work is shown its records, whichever of its DOIs they have.
+    // Records that cite the work are shown its records, whichever of its DOIs they have.
     let citing = server.get("/id/first").await?.json()?;
     let titles: Vec<_> = citing["citing"].as_array().into_iter().flatten().map(|it| &it["title"]).collect();
     assert_eq!(titles, ["B", "by the second DOI", "with a dot"]);

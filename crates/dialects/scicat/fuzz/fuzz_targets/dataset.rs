@@ -1,4 +1,5 @@
-//! Any object as a dataset: its faults, its completion and its SI values: `cargo +nightly fuzz run dataset`.
+//! Takes any object as a dataset: checks it, completes it, computes its SI values: `cargo +nightly fuzz run
+//! dataset`.
 #![no_main]
 
 use pinakes_scicat::validate::Form;

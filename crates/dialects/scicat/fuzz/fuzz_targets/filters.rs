@@ -1,4 +1,5 @@
-//! Filters of v3 and v4 and the form of fullquery; what is read is evaluated: `cargo +nightly fuzz run filters`.
+//! Parses filters of v3 and v4 and the fields of fullquery, and evaluates the result: `cargo +nightly fuzz run
+//! filters`.
 #![no_main]
 
 use pinakes_accounts::Caller;

@@ -1,4 +1,4 @@
-//! Job configurations of sites: `cargo +nightly fuzz run job_file`.
+//! Parses job configurations of sites: `cargo +nightly fuzz run job_file`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {

@@ -3,7 +3,8 @@
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let is_refused = pinakes_scicat::json_error::parse_error(text).is_some();
-    // What the scanner takes and the parser refuses is nested too deep, beyond a double or a lone surrogate.
+    //     Text that the scanner accepts and the parser refuses is nested too deep, holds a number beyond a
+    // double, or a lone surrogate.
     if is_refused {
         assert!(serde_json::from_str::<serde_json::Value>(text).is_err());
     }

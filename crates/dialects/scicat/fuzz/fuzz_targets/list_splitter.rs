@@ -1,4 +1,5 @@
-//! A body with a long list, in any pieces, must come apart as it would whole: `cargo +nightly fuzz run list_splitter`.
+//! A body with a long list must be split the same way in pieces of any size as it is whole: `cargo +nightly fuzz run
+//! list_splitter`.
 #![no_main]
 
 use pinakes_scicat::list_splitter::{ListSplitter, SplitError};
@@ -9,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|input: (&[u8], usize)| {
     assert_eq!(whole, split(body, 1 + size % 64));
 });
 
-/// The elements and the rest; `None` when the body is refused.
+/// Returns the elements and the rest, or `None` when the body is refused.
 fn split(body: &[u8], n_bytes: usize) -> Option<(Vec<Vec<u8>>, Vec<u8>)> {
     let mut splitter = ListSplitter::new("dataFileList", 1 << 20);
     let mut elements = Vec::new();

@@ -1,4 +1,4 @@
-//! Dates, addresses and URLs from any text: `cargo +nightly fuzz run text_forms`.
+//! Checks any text as a date, an e-mail address and a URL: `cargo +nightly fuzz run text_forms`.
 #![no_main]
 
 use pinakes_scicat::{dates, text_forms};

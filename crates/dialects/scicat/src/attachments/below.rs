@@ -28,7 +28,7 @@ use crate::rights::Rights;
 use crate::samples;
 use crate::validate::Form;
 
-/// What attachments stand below.
+/// What attachments can belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Dataset,
@@ -37,7 +37,7 @@ enum Target {
 }
 
 impl Target {
-    /// As relationships name it.
+    /// Returns the name that relationships use.
     fn name(self) -> &'static str {
         match self {
             Self::Dataset => "dataset",
@@ -54,7 +54,7 @@ impl Target {
         }
     }
 
-    /// The thing itself, if the caller may read it.
+    /// Returns the parent record if the caller may read it.
     async fn readable(self, app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
         match self {
             Self::Dataset => read::readable(app, asker, id).await,
@@ -63,7 +63,7 @@ impl Target {
         }
     }
 
-    /// The caller's rights over things of this sort.
+    /// Returns the caller's rights to parents of this type.
     fn rights(self, app: &Scicat, asker: &Asker) -> Rights {
         match self {
             Self::Dataset => asker.rights.clone(),
@@ -108,7 +108,7 @@ fn row(record: &Record, target: Target, id: &str) -> Result<Map<String, Value>, 
     Ok(row)
 }
 
-/// What is to be done with attachments of a thing.
+/// What a request does to the attachments of a parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Create,
@@ -116,9 +116,9 @@ enum Act {
     Delete,
 }
 
-/// Refuses whoever may not do that to attachments of a thing. Its owners may, if their role lets them write such
-/// things; those who create such things for any group may add attachments to any, and change only those of their own.
-/// The groups that delete may delete.
+/// Refuses callers who may not do that to attachments of a parent. Its owners may if their role lets them write such
+/// records; callers who may create such records for any group may add attachments to any of them, and change only
+/// those of their own. Members of the groups that may delete may delete.
 async fn require_writer(
     app: &Scicat,
     asker: &Asker,
@@ -225,7 +225,7 @@ async fn create(
     Ok(answer::json(StatusCode::CREATED, &shown))
 }
 
-/// The ids of parents may be sent along; the path says which one counts.
+/// Removes the ids of parents, which may be sent along: the path decides.
 fn without_parents(body: &mut Map<String, Value>) {
     for name in ["datasetId", "sampleId", "proposalId"] {
         body.shift_remove(name);
@@ -243,7 +243,7 @@ async fn change(
 ) -> Answer {
     require_writer(&app, &asker, &id, target, Act::Change).await?;
     let mut changes = app.object(&headers, body).await?;
-    // Clients send back what they have read: who it is cannot be changed.
+    // Clients send back what they have read; the ids cannot be changed.
     changes.retain(|name, _| !["aid", "id", "_id"].contains(&name.as_str()));
     resource::require_sound(&dto::V3.check(&changes, form))?;
     without_parents(&mut changes);
@@ -273,7 +273,8 @@ async fn change(
     Ok(answer::json(StatusCode::OK, &shown))
 }
 
-/// Takes an attachment off this thing; one that belongs to nothing else is deleted. Answers with what it was.
+/// Detaches an attachment from this parent and deletes it if it belongs to nothing else. Answers with the attachment
+/// as it was.
 async fn delete(app: State<Scicat>, asker: Asker, (id, aid): (String, String), target: Target) -> Answer {
     require_writer(&app, &asker, &id, target, Act::Delete).await?;
     let record = asker

@@ -1,4 +1,4 @@
-//! An attachment as it is stored and as version 3 of the API shows it.
+//! Attachments as they are stored, and as version 3 of the API shows them.
 
 use serde_json::{Map, Value};
 
@@ -7,11 +7,11 @@ use crate::dto::attachment as dto;
 use crate::error::ScicatError;
 use crate::resource;
 
-/// Fields that a filter may name besides those that a create may.
+/// Fields that a filter may name in addition to those that a create may set.
 pub(crate) const SET_BY_SERVER: [&str; 7] =
     ["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v"];
 
-/// Shows an attachment as v3 does below the thing `target_id`: with its id in place of the relationships.
+/// Turns an attachment into what v3 shows below `target_id`: with that id instead of the relationships.
 pub(crate) fn v3_view(body: &mut Map<String, Value>, target_type: &str, target_id: &str) {
     body.shift_remove("relationships");
     let field = match target_type {
@@ -28,7 +28,7 @@ pub(crate) fn v3_view(body: &mut Map<String, Value>, target_type: &str, target_i
     body.extend(end);
 }
 
-/// A new attachment as it is stored.
+/// Returns the id and the stored form of a new attachment.
 pub(crate) fn stored(app: &Scicat, asker: &Asker, body: Map<String, Value>) -> (String, Map<String, Value>) {
     let aid = match crate::documents::text(&body, "aid") {
         "" => app.new_uuid(),
@@ -47,7 +47,7 @@ pub(crate) fn taken(aid: &str) -> ScicatError {
     ScicatError::conflict(format!("Attachment with aid {aid} already exists"))
 }
 
-/// What a full replacement leaves of an attachment: who it is and who made it.
+/// Keeps only what survives a full replacement of an attachment: its ids, its creator and its creation time.
 pub(crate) fn keep_identity(attachment: &mut Map<String, Value>) {
     const KEPT: [&str; 6] = ["aid", "_id", "id", "createdBy", "createdAt", "__v"];
     attachment.retain(|name, _| KEPT.contains(&name.as_str()));

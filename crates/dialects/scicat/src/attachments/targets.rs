@@ -1,4 +1,4 @@
-//! What attachments belong to.
+//! The records that attachments belong to.
 
 use pinakes_store::{Expr, Record, Txn, Value as Condition};
 use serde_json::Value;
@@ -7,12 +7,12 @@ use crate::documents::object;
 use crate::error::ScicatError;
 use crate::kinds::{ATTACHMENT, TARGETS};
 
-/// The condition that an attachment belongs to something.
+/// Returns the condition that an attachment belongs to a record.
 pub(crate) fn attached_to(target_id: &str) -> Expr {
     Expr::Is(TARGETS.into(), Condition::Text(target_id.to_owned()))
 }
 
-/// Takes an attachment off the thing `target_id`; one that belongs to nothing else is deleted.
+/// Detaches an attachment from the record `target_id` and deletes it if it belongs to nothing else.
 pub(crate) fn detach(txn: &mut Txn<'_>, attachment: &Record, target_id: &str) -> Result<(), ScicatError> {
     let mut document = object(attachment)?;
     let is_left = match document.get_mut("relationships").and_then(Value::as_array_mut) {

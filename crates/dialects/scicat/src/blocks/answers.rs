@@ -1,4 +1,4 @@
-//! Blocks as they are answered: whole, chosen fields, streamed.
+//! Answers with blocks: whole, with chosen fields, or streamed.
 
 use bytes::{BufMut as _, BytesMut};
 use http::StatusCode;
@@ -16,7 +16,7 @@ use crate::kinds::DATASET;
 use crate::projection::Projection;
 use crate::rights::Rights;
 
-/// Most members that a list collects in memory; longer ones are streamed as they are.
+/// Maximum number of members that a list collects in memory; longer lists are streamed as they are.
 pub(crate) const COLLECTED_FILES: u64 = 20_000;
 
 pub(crate) async fn answer_count(asker: &Asker, condition: Expr, kind: &'static Kind) -> Answer {
@@ -25,7 +25,7 @@ pub(crate) async fn answer_count(asker: &Asker, condition: Expr, kind: &'static 
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))
 }
 
-/// The rows of a filter, streamed.
+/// Streams the blocks that a filter finds.
 pub(crate) async fn answer_list(
     asker: &Asker,
     filter: &Filter,
@@ -40,10 +40,10 @@ pub(crate) async fn stream_rows(asker: &Asker, query: Query, sort: &'static Bloc
     stream_chosen(asker, query, Shown::everything(), sort).await
 }
 
-/// What of blocks is shown, and whether their datasets come along.
+/// Which fields of blocks are shown, and whether their datasets are included.
 pub(crate) struct Shown {
     fields: Projection,
-    /// What of the dataset is shown, to whom.
+    /// Which fields of the dataset are shown, and the rights that limit them.
     dataset: Option<(Projection, Rights)>,
 }
 
@@ -52,7 +52,7 @@ impl Shown {
         Self { fields: Projection::Everything, dataset: None }
     }
 
-    /// As a filter asks. Errors: 400 for another relation than `dataset`.
+    /// Reads what a filter asks for. Errors: 400 for a relation other than `dataset`.
     pub(crate) fn of(asker: &Asker, filter: &Filter) -> Result<Self, ScicatError> {
         if let Some(other) =
             filter.include.iter().find(|it| !["dataset", "all"].contains(&it.relation.as_str()))
@@ -67,7 +67,7 @@ impl Shown {
         Ok(Self { fields: filter.fields.clone(), dataset })
     }
 
-    /// Writes one block; false when nobody takes more.
+    /// Writes one block; returns false when the client has gone away.
     fn push(
         &self,
         view: &mut View<'_>,
@@ -117,7 +117,7 @@ pub(crate) async fn stream_chosen(
     Ok(answer::with_body(StatusCode::OK, JSON, body))
 }
 
-/// One block with its files, streamed when they are many.
+/// Answers with one block and its files; streams them when there are many.
 pub(crate) async fn answer_whole(
     _: &Scicat,
     asker: &Asker,

@@ -1,4 +1,4 @@
-//! The files of blocks as rows of their own: `fullquery/files`, `fullfacet` and v4's `files`.
+//! The files of blocks as separate rows: `fullquery/files`, `fullfacet` and v4's `files`.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -20,10 +20,11 @@ use crate::fullquery;
 use crate::kinds::DATASET;
 use crate::kinds::FILES;
 
-/// `dataFileList.path` and its like.
+/// Prefix of `dataFileList.path` and similar names.
 const PREFIX: &str = "dataFileList.";
 
-/// The fields of a search: those of blocks, and those of files. A text is looked for in the paths.
+/// Splits the fields of a search into those of blocks and those of files. A `text` is searched for in the
+/// paths.
 pub(super) fn split(fields: &Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
     let (mut of_block, mut of_file) = (Map::new(), Map::new());
     for (name, value) in fields {
@@ -41,12 +42,12 @@ pub(super) fn split(fields: &Map<String, Value>) -> (Map<String, Value>, Map<Str
     (of_block, of_file)
 }
 
-/// A pattern that finds `text` as it is.
+/// Returns a pattern that matches `text` literally.
 fn literal(text: &str) -> String {
     text.chars().flat_map(|it| (!it.is_alphanumeric()).then_some('\\').into_iter().chain([it])).collect()
 }
 
-/// The condition on one file, which it sees as `{"dataFileList": file}`.
+/// Returns the condition on one file, which is evaluated on `{"dataFileList": file}`.
 pub(super) fn condition(of_file: &Map<String, Value>) -> Result<Expr, ScicatError> {
     static NO_KIND: pinakes_store::Kind = pinakes_store::Kind::named("file");
     let plain: Map<String, Value> = of_file
@@ -62,7 +63,8 @@ pub(super) fn condition(of_file: &Map<String, Value>) -> Result<Expr, ScicatErro
     condition::parse(&plain, &NO_KIND, Language::LoopBack)
 }
 
-/// The ids of the blocks of a query that hold a file that satisfies a condition, in their window.
+/// Returns the ids of the blocks that match a query and hold a file that satisfies a condition, after `skip`
+/// and up to `limit`.
 pub(super) fn blocks_with(
     view: &mut View<'_>,
     sort: &'static BlockType,
@@ -86,7 +88,7 @@ pub(super) fn blocks_with(
     Ok(ids)
 }
 
-/// Calls `visit` with each file of a block from number `from` on that satisfies the condition.
+/// Calls `visit` with each file of a block that satisfies the condition, starting at number `from`.
 fn each_file(
     view: &mut View<'_>,
     sort: &'static BlockType,
@@ -134,11 +136,11 @@ pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static Bl
     answer_files(&asker, rows, sort).await
 }
 
-/// Which files a page shows: of which blocks, in which order.
+/// Which blocks a page of files covers, and how the files are sorted.
 struct Rows {
     blocks: Query,
     of_file: Expr,
-    /// A sort by what stands in the files; empty: as the blocks come.
+    /// Sort by fields of the files; if empty, files come in the order of the blocks.
     of_files: Vec<Order>,
     skip: u64,
     limit: u64,
@@ -165,7 +167,7 @@ pub(super) async fn list_v4(
     answer_files(&asker, Rows::of(Query::filter(visible.and(of_block)), of_file, filter.window), sort).await
 }
 
-/// The `where` of a v4 filter, apart for blocks and files.
+/// Splits the `where` of a v4 filter into a condition on blocks and one on files.
 fn split_filter(query: &QueryText, sort: &'static BlockType) -> Result<(Expr, Expr), ScicatError> {
     let filter = object_parameter(query, "filter")?;
     let empty = Map::new();
@@ -188,10 +190,11 @@ async fn answer_files(asker: &Asker, wanted: Rows, sort: &'static BlockType) -> 
     Ok(answer::json(StatusCode::OK, &rows))
 }
 
-/// Rows that a sort keeps beyond those of its page before it drops the last ones.
+/// Rows that a sort collects beyond the end of its page before it drops the surplus.
 const SPARE_ROWS: usize = 4_096;
 
-/// A page of all files, sorted by what stands in them: no more than the rows up to its end are kept at a time.
+/// Returns a page of all files, sorted by their own fields. Keeps little more than the rows up to the end of
+/// the page in memory.
 fn sorted_files(
     view: &mut View<'_>,
     sort: &'static BlockType,
@@ -227,7 +230,7 @@ fn sorted_files(
     Ok(kept.into_iter().skip(skip).take(limit).map(|it| it.1).collect())
 }
 
-/// Compares what files are sorted by: what is absent, numbers, texts.
+/// Compares the sort keys of files: missing values first, then numbers, then texts.
 fn compare_keys(a: &[Value], b: &[Value], order: &[Order]) -> Ordering {
     let rank = |it: &Value| match it {
         Value::Null => 0,
@@ -248,8 +251,8 @@ fn compare_keys(a: &[Value], b: &[Value], order: &[Order]) -> Ordering {
     compared.fold(Ordering::Equal, Ordering::then)
 }
 
-/// One row a file: the block's fields with `dataFileList` that file. Whole blocks before the window are passed
-/// over by their number of files.
+/// Returns one row per file: the block's fields with that file as `dataFileList`. Blocks that lie wholly
+/// before the window are skipped by their number of files.
 fn window_of_files(
     view: &mut View<'_>,
     sort: &'static BlockType,
@@ -308,7 +311,8 @@ pub(super) async fn full_facet_files(
     answer_total(count_files(&asker, blocks, of_file, sort).await?)
 }
 
-/// What `fields` asks of blocks, with what the caller may see, and of files.
+/// Splits the condition of `fields` into what applies to blocks, limited to those the caller may see, and what
+/// applies to files.
 fn faceted(
     asker: &Asker,
     query: &QueryText,

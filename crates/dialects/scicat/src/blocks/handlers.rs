@@ -1,4 +1,4 @@
-//! The routes of both sorts of blocks, in v3, v4 and below datasets.
+//! The routes of both types of blocks, in v3, v4 and below datasets.
 
 use axum::Router;
 use axum::body::Body;
@@ -92,7 +92,7 @@ pub(super) fn routes() -> Router<Scicat> {
         )
 }
 
-/// What both sorts have in v3.
+/// Returns the v3 routes that both types have.
 fn routes_of(sort: &'static BlockType, name: &str) -> Router<Scicat> {
     Router::new()
         .route(
@@ -129,7 +129,7 @@ fn routes_of(sort: &'static BlockType, name: &str) -> Router<Scicat> {
         )
 }
 
-/// `POST` of a block, as a whole or below dataset `pid`.
+/// `POST` of a block, either at the top level or below dataset `pid`.
 async fn create(
     app: State<Scicat>,
     asker: Asker,
@@ -193,7 +193,7 @@ async fn insert(
         .await
 }
 
-/// A block as it is stored, without its files: who may see it is the dataset's to say.
+/// Returns a block as it is stored, without its files. The dataset decides who may see it.
 fn stored(
     head: &Map<String, Value>,
     id: &str,
@@ -221,8 +221,8 @@ fn stored(
     block
 }
 
-/// Through v4 a list of files of a public dataset is public only if it says so itself, as scitacean's own tests expect of
-/// SciCat 5.3. `block` says what its dataset does.
+/// Sets whether a block created through v4 is public: a file list of a public dataset is public only if its own body
+/// says so, as scitacean's own tests expect of SciCat 5.3. `block` holds the dataset's value.
 fn publish_as_said(block: &mut Map<String, Value>, said: Option<&Value>) {
     let is_public = block.get("isPublished") == Some(&true.into()) && said == Some(&true.into());
     block.insert("isPublished".to_owned(), is_public.into());
@@ -238,7 +238,7 @@ fn duplicate(error: StoreError, sort: &BlockType) -> ScicatError {
     }
 }
 
-/// Below a dataset the original answers 500, which its own tests ask for.
+/// Maps a duplicate id below a dataset to 500, as the original does and its own tests expect.
 fn duplicate_below(error: StoreError) -> ScicatError {
     match error {
         StoreError::Duplicate { .. } => {
@@ -252,7 +252,7 @@ fn size_of(block: &Map<String, Value>, sort: &BlockType) -> f64 {
     block.get(sort.size.0).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
-/// Below dataset `pid` the body may leave out `datasetId`.
+/// Checks a body without storing it. Below dataset `pid` it may omit `datasetId`.
 async fn is_valid(
     app: State<Scicat>,
     asker: Asker,
@@ -318,7 +318,7 @@ async fn count(
     let filter = match query.get("where") {
         Some(condition) => {
             let condition = json_parameter("where", condition)?;
-            // Some clients send a whole filter.
+            // Some clients send a whole filter here.
             let is_filter = condition.get("where").is_some_and(Value::is_object);
             let filter = if is_filter { condition } else { json!({"where": condition}) };
             filter::from_value(&filter, sort.kind)?
@@ -491,7 +491,8 @@ async fn change(
         .await
 }
 
-/// The parent dataset says who may change its blocks; an orphan's own fields do.
+/// Checks that the caller may change a block: the parent dataset decides, and the block's own fields if the dataset is
+/// gone.
 fn require_parent(
     txn: &mut pinakes_store::Txn<'_>,
     rights: &Rights,

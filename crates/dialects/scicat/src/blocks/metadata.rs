@@ -1,4 +1,5 @@
-//! The `metadata` of a file, held against the site's schema; without one it is refused (section 5 of the contract).
+//! Checks the `metadata` of a file against the site's schema; without a schema, metadata is refused (section 5 of
+//! the contract).
 
 use serde_json::{Map, Value};
 
@@ -16,11 +17,11 @@ pub(super) struct MetadataSchema(Option<Schema>);
 impl MetadataSchema {
     pub(super) fn of(settings: &Settings) -> Self {
         let source = serde_json::from_str(&settings.datafiles_metadata_schema).ok();
-        // The settings were checked: what is there is a schema.
+        // The settings have been checked, so a schema that is present compiles.
         Self(source.and_then(|it: Value| Schema::compile(&it).ok()))
     }
 
-    /// What is wrong with the metadata of a file that is right otherwise.
+    /// Checks the metadata of a file whose other fields are valid.
     pub(super) fn check(&self, file: &Map<String, Value>) -> Option<Fault> {
         let metadata = file.get(METADATA).filter(|it| !it.is_null())?;
         let Some(wanted) = &self.0 else {
@@ -31,7 +32,7 @@ impl MetadataSchema {
         (!texts.is_empty()).then(|| Fault::with_constraint(METADATA, CONSTRAINT, texts.join(", ")))
     }
 
-    /// The same for all files of a whole block, as a fault of its list.
+    /// Checks all files of a whole block; a fault is reported as a fault of its list.
     pub(super) fn check_block(&self, block: &Map<String, Value>) -> Option<Fault> {
         let files = block.get(FILES)?.as_array()?;
         let mut of_files = Fault::new(FILES);
@@ -46,7 +47,7 @@ impl MetadataSchema {
     }
 }
 
-/// `metadata/temperature must be number`.
+/// Formats a fault, such as `metadata/temperature must be number`.
 fn text(fault: &Value) -> String {
     let part = |name: &str| fault.get(name).and_then(Value::as_str).unwrap_or_default();
     format!("{METADATA}{} {}", part("instancePath"), part("message"))

@@ -1,8 +1,8 @@
-//! Receives a block whose list of files may be longer than memory.
+//! Receives a block whose list of files may be larger than memory.
 //!
-//! Files are read, checked and packed into chunks as they arrive. A short list waits in memory for the block;
-//! a long one goes to the store a few megabytes at a time, as a list that belongs to nothing until the block
-//! takes it over in the last transaction. What fails before leaves nothing behind.
+//! Files are read, checked and packed into chunks as they arrive. A short list waits in memory for the block; a long
+//! one goes to the store a few megabytes at a time, as a list that belongs to nothing until the block takes it over in
+//! the last transaction. A request that fails before that leaves nothing behind.
 
 use axum::body::Body;
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -27,9 +27,9 @@ use crate::validate::{Dto, Form};
 const CHUNK_FILES: u32 = 256;
 /// Size at which a chunk is full, in bytes.
 const CHUNK_BYTES: usize = 48 << 10;
-/// Bytes of files that wait in memory before they go to the store.
+/// Bytes of files that are held in memory before they go to the store.
 const STAGE_BYTES: usize = 4 << 20;
-/// Faulty files that are told of at most.
+/// Maximum number of faulty files that are reported.
 const MOST_FAULTS: usize = 100;
 
 /// A chunk of files: their JSON joined by commas.
@@ -40,8 +40,8 @@ struct Chunk {
     bytes: Bytes,
 }
 
-/// A list that went to the store and belongs to nothing yet. It is thrown away when this is dropped, also with a request
-/// whose time is over; a list that a block has taken over stays.
+/// A list that has gone to the store and belongs to nothing yet. Dropping this deletes it, also when the request times
+/// out; a list that a block has taken over stays.
 pub(super) struct Staged {
     db: Db,
     sort: &'static BlockType,
@@ -61,30 +61,30 @@ impl Drop for Staged {
     }
 }
 
-/// The files of a block on their way.
+/// The files of a block that is being received.
 #[derive(Clone, Default)]
 pub(super) struct Files {
-    /// Whether the body had a list at all.
+    /// Whether the body contained a list at all.
     pub(super) is_given: bool,
-    /// Files that were right.
+    /// Number of valid files.
     pub(super) n: u64,
     chunks: Vec<Chunk>,
     staged: Option<ListId>,
 }
 
-/// A block, received: all but the files, which are checked already.
+/// A received block without its files, which have been checked already.
 pub(super) struct Received {
     pub(super) head: Map<String, Value>,
     pub(super) files: Files,
-    /// What is wrong, files included; empty if all is right.
+    /// All faults, including those of files; empty if the block is valid.
     pub(super) faults: Vec<Fault>,
-    /// Until the block has taken its files over.
+    /// Kept until the block has taken over its files.
     _staged: Staged,
 }
 
 /// Receives a block and checks it against `table`.
 ///
-/// Errors: those of receiving and of JSON. Faults of the content are in the answer.
+/// Errors: those of receiving and of JSON. Faults in the content are part of the result.
 pub(super) async fn receive(
     app: &Scicat,
     db: &Db,
@@ -220,7 +220,7 @@ impl<'a> Packer<'a> {
         self.n_in_chunk = 0;
     }
 
-    /// Moves what waits to the store, unless the body is refused anyway.
+    /// Moves the waiting chunks to the store, unless the body is going to be refused anyway.
     async fn stage(&mut self) -> Result<(), ScicatError> {
         self.n_waiting_bytes = 0;
         let chunks = std::mem::take(&mut self.files.chunks);
@@ -230,7 +230,8 @@ impl<'a> Packer<'a> {
         let (db, sort) = (&self.staged.db, self.staged.sort);
         let list = match self.files.staged {
             Some(list) => list,
-            // Alone, so that it is known before anything is in it.
+            // In a transaction of its own, so that the list's id is known (and the list can be deleted) before anything
+            // is in it.
             None => db.write(|txn| txn.new_list(sort.kind)).await?,
         };
         self.staged.list = Some(list);
@@ -247,7 +248,7 @@ fn append(txn: &mut Txn<'_>, sort: &BlockType, list: ListId, chunks: &[Chunk]) -
     Ok(())
 }
 
-/// What the server sets in a file: its date in one form, and an id.
+/// Sets what the server adds to a file: its date in one format, and an id.
 fn complete(app: &Scicat, file: &mut Map<String, Value>) {
     if let Some(Value::String(time)) = file.get_mut("time")
         && let Some(normal) = dates::normalise(time)
@@ -260,7 +261,7 @@ fn complete(app: &Scicat, file: &mut Map<String, Value>) {
 }
 
 impl Files {
-    /// The document with this list of files, written in the same transaction.
+    /// Writes the document with this list of files in the same transaction.
     pub(super) fn join(
         &self,
         txn: &mut Txn<'_>,

@@ -1,4 +1,4 @@
-//! What tells the two sorts of blocks apart, and what both take over from their dataset.
+//! The differences between the two types of blocks, and what both inherit from their dataset.
 
 use std::ops::ControlFlow;
 
@@ -14,18 +14,18 @@ use crate::kinds::{DATABLOCK, DATASET, FILES, ORIG_DATABLOCK};
 use crate::projection::Projection;
 use crate::validate::Dto;
 
-/// What tells the two sorts of blocks apart.
+/// The differences between the two types of blocks.
 pub(crate) struct BlockType {
     pub(crate) kind: &'static Kind,
-    /// Of `POST` with `datasetId`.
+    /// Rules for the body of `POST` with `datasetId`.
     pub(crate) table: &'static Dto,
-    /// Of `POST` below a dataset.
+    /// Rules for the body of `POST` below a dataset.
     pub(crate) table_of_dataset: &'static Dto,
-    /// The field of the block that is summed, and the dataset's sum of it.
+    /// The field of the block that is summed, and the dataset's field with the sum.
     pub(crate) size: (&'static str, &'static str),
-    /// The dataset's number of files.
+    /// The dataset's field with the number of files.
     n_files: &'static str,
-    /// As messages name it.
+    /// The name in messages.
     pub(crate) name: &'static str,
     pub(crate) search: Search,
 }
@@ -50,9 +50,9 @@ pub(crate) static ARCHIVED: BlockType = BlockType {
     search: Search { kind: &DATABLOCK, quantities: "", quantity_key: "" },
 };
 
-/// Writes a block with the fields that are chosen, and `tail`, further members with a comma before them; false when nobody
-/// takes more. Files go through as they are kept
-/// unless parts of each are chosen: then a chunk of them at a time is taken apart.
+/// Writes a block with the chosen fields and `tail` (further members, preceded by a comma); returns false when the
+/// client has gone away. Files are copied as they are stored, unless parts of each are chosen: then they are parsed one
+/// chunk at a time.
 pub(crate) fn push(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -104,7 +104,7 @@ pub(crate) fn push(
     }
 }
 
-/// The chosen parts of a chunk's files, joined by commas.
+/// Returns the chosen parts of a chunk's files, joined by commas.
 pub(crate) fn parts(chunk: &[u8], fields: &Projection) -> serde_json::Result<String> {
     let list: Vec<Value> = serde_json::from_slice(&[b"[", chunk, b"]"].concat())?;
     let mut files = Map::new();
@@ -114,18 +114,18 @@ pub(crate) fn parts(chunk: &[u8], fields: &Projection) -> serde_json::Result<Str
     Ok(list.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or_default().to_owned())
 }
 
-/// What a dataset says of who may see its blocks.
+/// The fields of a dataset that decide who may see its blocks.
 pub(crate) const FOLLOWED: [&str; 5] =
     ["ownerGroup", "accessGroups", "instrumentGroup", "isPublished", "sharedWith"];
 
-/// Makes who may see a block follow its dataset.
+/// Copies the fields that decide who may see a block from its dataset.
 pub(crate) fn follow(block: &mut Map<String, Value>, dataset: &Value) {
     for field in FOLLOWED {
         follow_in(block, dataset, field);
     }
 }
 
-/// The same for what a change of the dataset changed: what a block says for itself stays.
+/// Copies only those of these fields that a change of the dataset changed; values that the block set itself stay.
 pub(crate) fn follow_change(block: &mut Map<String, Value>, before: &Value, after: &Value) {
     for field in FOLLOWED.into_iter().filter(|it| before.get(*it) != after.get(*it)) {
         follow_in(block, after, field);
@@ -133,7 +133,7 @@ pub(crate) fn follow_change(block: &mut Map<String, Value>, before: &Value, afte
 }
 
 pub(crate) fn follow_in(block: &mut Map<String, Value>, dataset: &Value, field: &str) {
-    // The original's blocks have no such list: it is there only where it says something.
+    // The original's blocks have no such list, so it is set only if it is not empty.
     let is_shown = |it: &&Value| {
         !it.is_null() && (field != "sharedWith" || it.as_array().is_some_and(|it| !it.is_empty()))
     };
@@ -143,7 +143,7 @@ pub(crate) fn follow_in(block: &mut Map<String, Value>, dataset: &Value, field: 
     }
 }
 
-/// Changes the dataset's sums by a difference. A dataset that is gone has no sums.
+/// Changes the dataset's sums by a difference. Does nothing if the dataset is gone.
 pub(crate) fn add_to_dataset(
     txn: &mut Txn<'_>,
     sort: &BlockType,
@@ -161,7 +161,7 @@ pub(crate) fn add_to_dataset(
     Ok(())
 }
 
-/// Sums are whole numbers as long as their parts are.
+/// Returns a whole number as an integer, so that sums of integers stay integers.
 pub(crate) fn whole_number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
 }

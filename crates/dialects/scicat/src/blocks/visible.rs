@@ -1,4 +1,4 @@
-//! Which blocks somebody sees, and by which filter.
+//! Which blocks a caller may see, and the filter of v4.
 
 use pinakes_store::{Expr, Value as Condition};
 
@@ -8,7 +8,7 @@ use crate::error::ScicatError;
 use crate::filter::Filter;
 use crate::strict;
 
-/// Whether a route is for who has not logged in.
+/// Whether a route is for anonymous callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Public {
     Yes,
@@ -19,7 +19,7 @@ pub(crate) fn published() -> Expr {
     Expr::Is("isPublished".into(), Condition::Boolean(true))
 }
 
-/// What a v4 route shows: nobody sees but the public ones.
+/// Returns what a v4 route shows: public blocks on public routes, otherwise what the caller may see.
 pub(crate) fn visible_v4(asker: &Asker, public: Public) -> Result<Expr, ScicatError> {
     match public {
         Public::Yes => Ok(published()),

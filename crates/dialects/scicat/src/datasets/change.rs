@@ -266,7 +266,7 @@ fn apply(body: &mut Map<String, Value>, mut changes: Map<String, Value>) {
     }
 }
 
-/// Stores a changed dataset; its blocks follow who may see it, proposals count it anew.
+/// Stores a changed dataset, updates who may see its blocks, and updates the counts of its proposals.
 pub(crate) fn save(
     txn: &mut Txn<'_>,
     pid: &str,
@@ -297,7 +297,7 @@ pub(crate) fn save(
     Ok(body)
 }
 
-/// Leaves an entry of history, without the scalars that v3 adds.
+/// Adds an entry to the history, without the scalars that v3 adds.
 pub(crate) fn note_change(
     txn: &mut Txn<'_>,
     before: &Record,
@@ -345,7 +345,7 @@ pub(crate) fn require_owner(txn: &mut Txn<'_>, rights: &Rights, record: &Record)
     }
 }
 
-/// A dataset is given away only to a group for which the caller may create datasets.
+/// Checks that a dataset is given only to a group for which the caller may create datasets.
 fn require_new_owner(
     rights: &Rights,
     before: &Map<String, Value>,
@@ -364,7 +364,8 @@ fn shown(document: &Value, api: Api) -> axum::response::Response {
     answer::stored_json(StatusCode::OK, if api == Api::V4 { v4_bytes(&bytes) } else { bytes })
 }
 
-/// A patch that gives only one of value and unit of a stored quantity would leave a wrong one behind.
+/// Refuses a patch that sets only the value or only the unit of a stored quantity, which would leave a wrong
+/// quantity.
 fn refuse_half_quantities(
     pid: &str,
     body: &Map<String, Value>,

@@ -82,11 +82,11 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
     }
 }
 
-/// What a new dataset takes its classification from.
+/// Where a new dataset takes its classification from.
 enum PolicySource {
-    /// The policy of its group.
+    /// The existing policy of its group.
     Seen(Seen),
-    /// The one that its group is to have, being new.
+    /// The policy that will be created for its group, which has none yet.
     New(Value),
 }
 
@@ -99,14 +99,15 @@ impl PolicySource {
     }
 }
 
-/// How the transaction of a new dataset ended.
+/// Outcome of the transaction of a new dataset.
 enum Ending {
     Stored,
-    /// Nothing was stored: the policy of the group is not the one that the dataset was made by.
+    /// Nothing was stored: the group's policy is no longer the one that the dataset was prepared with.
     OtherPolicy,
 }
 
-/// The dataset, the policy of a group seen first, and the counts of the proposals, together.
+/// Inserts the dataset, the policy of a group that has none yet, and the new counts of the proposals, in one
+/// transaction.
 fn insert(
     txn: &mut Txn<'_>,
     document: &Document,
@@ -129,7 +130,7 @@ fn insert(
     Ok(Ending::Stored)
 }
 
-/// The body if it is as it must be and the caller may create it.
+/// Returns the body if it is valid and the caller may create it.
 pub(crate) fn checked(
     app: &Scicat,
     asker: &Asker,
@@ -159,7 +160,7 @@ fn pid_pattern(app: &Scicat) -> Result<pinakes_store::Pattern, ScicatError> {
     Ok(pinakes_store::Pattern::new(&app.settings.dataset_creation_validation_regex, "")?)
 }
 
-/// The table of a body by its `type`. Unknown types are refused when the site lists its types.
+/// Returns the table for a body by its `type`. Unknown types are refused if the site lists its types.
 fn table_of(app: &Scicat, body: &Map<String, Value>, api: Api) -> Result<&'static Dto, ScicatError> {
     if api == Api::V4 {
         return Ok(dto::v4());
@@ -175,8 +176,8 @@ fn table_of(app: &Scicat, body: &Map<String, Value>, api: Api) -> Result<&'stati
     Ok(dto::v3(kind.unwrap_or_default()))
 }
 
-/// The body as it is stored but for its classification: what the server sets, dates and quantities in their forms, v4's
-/// names, v3's tail.
+/// Returns the body as it is stored, except for its classification: with the fields that the server sets, normalised
+/// dates and quantities, v4's names and v3's scalars at the end.
 fn stored(app: &Scicat, username: &str, body: Map<String, Value>, api: Api) -> Map<String, Value> {
     let table = match api {
         Api::V3 => dto::v3(body.get("type").and_then(Value::as_str).unwrap_or_default()),
@@ -193,7 +194,7 @@ fn stored(app: &Scicat, username: &str, body: Map<String, Value>, api: Api) -> M
     stored.insert("type".to_owned(), body.get("type").cloned().unwrap_or_default());
     stored.insert("version".to_owned(), api.version().into());
     fill(&mut stored, table, body);
-    // Its place; the policy gives the value.
+    // Reserves the position; the policy supplies the value.
     stored.insert("classification".to_owned(), Value::Null);
     crate::datasets::life::complete(app, &mut stored);
     let now = now.as_str();
@@ -213,7 +214,7 @@ pub(crate) async fn is_valid_v3(app: State<Scicat>, asker: Asker, headers: Heade
     let mut body = app.object(&headers, body).await?;
     dto::name_identifiers(&mut body);
     require_creator(&asker, &body)?;
-    // An unknown type is a fault of the body like any other; what is not known here is passed over.
+    // An unknown type is a fault of the body like any other and is answered as such.
     let Ok(table) = table_of(&app, &body, Api::V3) else {
         return Ok(answer::json(StatusCode::OK, &json!({"valid": false, "error": "Invalid dataset type!"})));
     };
@@ -241,7 +242,7 @@ pub(crate) async fn is_valid_v4(
     Ok(answer::json(StatusCode::OK, &json!({"valid": faults.is_empty()})))
 }
 
-/// The object check of a create, where the body names a group at all.
+/// Checks the caller's right to create the dataset, if the body names a group at all.
 fn require_creator(asker: &Asker, body: &Map<String, Value>) -> Result<(), ScicatError> {
     let has_pid = body.get("pid").and_then(Value::as_str).is_some_and(|it| !it.is_empty());
     match body.get("ownerGroup").and_then(Value::as_str) {

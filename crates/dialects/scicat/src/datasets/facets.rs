@@ -24,10 +24,10 @@ pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText)
     answer_facets(&asker, &query, &DATASET, found.condition).await
 }
 
-/// `[{"type":[{"_id":"raw","count":3}],…,"all":[{"totalSets":4}]}]` for the facets that the request names.
+/// Answers with `[{"type":[{"_id":"raw","count":3}],…,"all":[{"totalSets":4}]}]` for the facets that the request names.
 ///
-/// Facets that the kind declares are counted by the store; other fields that it knows, from the bodies. Names that
-/// are no field are left out.
+/// Facets that the kind declares are counted by the store; other fields that it knows are counted from the bodies.
+/// Names that are not fields are left out.
 pub(crate) async fn answer_facets(
     asker: &Asker,
     query: &QueryText,
@@ -50,7 +50,7 @@ pub(crate) async fn answer_facets(
         .await?;
     let declared = asked.iter().zip(&counts).map(|(facet, counts)| {
         let mut buckets: Vec<Value> = counts.iter().map(|it| bucket(kind, facet, it)).collect();
-        // Records that have a field with one value, or none.
+        // Records of a single-valued field that are in no bucket have no value.
         let n_without = n_all.saturating_sub(counts.iter().map(|it| it.n_records).sum());
         if 0 < n_without && has_one_value(kind, facet) {
             buckets.push(json!({"_id": null, "count": n_without}));
@@ -66,15 +66,15 @@ pub(crate) async fn answer_facets(
     Ok(answer::json(StatusCode::OK, &json!([row])))
 }
 
-/// Whether a facet counts a field that holds one value at most, and no date. Of lists and dates it is not told how many
-/// records have none.
+/// Says whether a facet counts a field that has at most one value and is not a date. For lists and dates, the number of
+/// records without a value is not reported.
 fn has_one_value(kind: &Kind, facet: &str) -> bool {
     let path = kind.facet_named(facet).map(|it| it.path);
     path.and_then(|it| kind.column_of(&it.into()))
         .is_some_and(|it| it.arity == Arity::One && it.ty != Type::Instant)
 }
 
-/// Whether a name is a field of the kind's records.
+/// Says whether a name is a field of the kind's records.
 fn is_field(kind: &Kind, name: &str) -> bool {
     let is_dataset_field = || {
         let first = name.split('.').next().unwrap_or(name);
@@ -83,8 +83,8 @@ fn is_field(kind: &Kind, name: &str) -> bool {
     kind.column_of(&name.into()).is_some() || is_dataset_field()
 }
 
-/// Counts the values of fields from the records' bodies: buckets by value, descending. As with declared facets, of lists and dates
-/// it is not told how many records have none.
+/// Counts the values of fields from the records' bodies: buckets by value, in descending order of count. As with
+/// declared facets, the number of records without a value is not reported for lists and dates.
 fn count_in_bodies(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -126,7 +126,7 @@ fn at<'b>(body: &'b Value, field: &str) -> Option<&'b Value> {
     field.split('.').try_fold(body, |at, step| at.get(step))
 }
 
-/// The values of a field, each once, as JSON texts; of a date its day.
+/// Returns the distinct values of a field as JSON texts; for a date, its day.
 fn values(body: &Value, field: &str, is_date: bool) -> Vec<String> {
     let list = match at(body, field) {
         Some(Value::Array(list)) => list.iter().collect(),
@@ -146,7 +146,7 @@ fn values(body: &Value, field: &str, is_date: bool) -> Vec<String> {
 fn buckets(counts: HashMap<String, u64>) -> Value {
     let mut list: Vec<(Value, u64)> =
         counts.into_iter().map(|(text, n)| (serde_json::from_str(&text).unwrap_or_default(), n)).collect();
-    // What has no value comes last.
+    // Records without a value come last.
     list.sort_by_key(|(value, _)| value.is_null());
     let n_with_value = list.iter().filter(|(value, _)| !value.is_null()).count();
     list[..n_with_value].sort_by(|(a, _), (b, _)| match (a.as_f64(), b.as_f64(), a.as_str(), b.as_str()) {
@@ -157,16 +157,16 @@ fn buckets(counts: HashMap<String, u64>) -> Value {
     list.into_iter().map(|(id, n)| json!({"_id": id, "count": n})).collect()
 }
 
-/// Days in their order; values of several types by their texts.
+/// Returns a sort key: days sort chronologically, values of other types by their texts.
 fn order_of(value: &Value) -> (Vec<u64>, String) {
     let part = |name: &str| value.get(name).and_then(Value::as_u64);
     (["year", "month", "day"].into_iter().filter_map(part).collect(), value.to_string())
 }
 
-/// Most facets of one request.
+/// Maximum number of facets in one request.
 const MAX_FACETS: usize = 64;
 
-/// The facets of a request: a JSON list of names.
+/// Returns the facets of a request: a JSON list of names.
 fn names(query: &QueryText) -> Result<Vec<String>, ScicatError> {
     let Some(text) = query.get("facets").filter(|it| !it.is_empty()) else { return Ok(Vec::new()) };
     match json_parameter("facets", text)? {
@@ -181,7 +181,7 @@ fn names(query: &QueryText) -> Result<Vec<String>, ScicatError> {
     }
 }
 
-/// `datasetlifecycle.x` is shown as `x`.
+/// Returns the name that is shown: `x` for `datasetlifecycle.x`.
 fn shown_name(facet: &str) -> String {
     facet.rsplit('.').next().unwrap_or(facet).to_owned()
 }
@@ -199,7 +199,7 @@ fn bucket(kind: &Kind, facet: &str, count: &FacetCount) -> Value {
     json!({"_id": id, "count": count.n_records})
 }
 
-/// `{"year":2020,"month":1,"day":15}` of `2020-01-15`.
+/// Returns `{"year":2020,"month":1,"day":15}` for `2020-01-15`.
 fn day(text: &str) -> Value {
     let mut parts = text.split('-').map(|it| it.parse::<u32>().unwrap_or(0));
     let mut next = || parts.next().unwrap_or(0);
@@ -212,7 +212,7 @@ pub(crate) async fn metadata_keys(app: State<Scicat>, asker: Asker, query: Query
     answer_metadata_keys(&app, &asker, &DATASET, &fields, found.condition).await
 }
 
-/// The keys of the metadata of the records that satisfy a condition; `metadataKey` narrows them.
+/// Answers with the metadata keys of the records that satisfy a condition; `metadataKey` narrows them.
 pub(crate) async fn answer_metadata_keys(
     app: &Scicat,
     asker: &Asker,
@@ -228,7 +228,7 @@ pub(crate) async fn answer_metadata_keys(
     let mut keys: Vec<String> = counts.into_iter().flatten().map(key).collect();
     keys.retain(|key| key.to_lowercase().contains(&wanted));
     keys.reverse();
-    // A key may come with several human names.
+    // A key may occur with several human-readable names.
     keys.dedup();
     keys.truncate(app.settings.metadata_keys_return_limit);
     Ok(answer::json(StatusCode::OK, &keys))

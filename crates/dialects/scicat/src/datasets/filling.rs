@@ -1,4 +1,4 @@
-//! What a dataset is given before it is stored.
+//! Completes a dataset before it is stored.
 
 use serde_json::{Map, Value};
 
@@ -10,10 +10,10 @@ use crate::faults::Fault;
 use crate::validate::Dto;
 use crate::{dates, scientific};
 
-/// Dates of a dataset that go out in one form.
+/// Dates of a dataset that are sent in one format.
 pub(crate) const DATES: [&str; 3] = ["creationTime", "startTime", "endTime"];
 
-/// Faults in the shape of the API's version.
+/// Returns faults in the shape of the API's version.
 pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
     match api {
         Api::V3 => ScicatError::faults_as_text(faults),
@@ -21,7 +21,7 @@ pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
     }
 }
 
-/// Adds a checked body to what is set already: defaults, dates, quantities, lists for scalars.
+/// Adds a checked body to the fields already set: defaults, dates, quantities, and lists for scalars.
 pub(crate) fn fill(stored: &mut Map<String, Value>, table: &Dto, mut body: Map<String, Value>) {
     dto::complete(table, &mut body);
     scalars_to_lists(&mut body);
@@ -36,7 +36,7 @@ pub(crate) fn fill(stored: &mut Map<String, Value>, table: &Dto, mut body: Map<S
     }
 }
 
-/// Dates in one form; quantities with their SI values.
+/// Normalises dates and adds the SI values of quantities.
 pub(crate) fn normalise(body: &mut Map<String, Value>) {
     for name in DATES {
         if let Some(Value::String(text)) = body.get_mut(name)

@@ -1,4 +1,4 @@
-//! The forms in which versions 3 and 4 of the API show a dataset, and that in which it is stored.
+//! The forms in which versions 3 and 4 of the API show a dataset, and the form in which it is stored.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use crate::kinds::DATASET;
 pub(crate) static SEARCH: Search =
     Search { kind: &DATASET, quantities: "scientificMetadata", quantity_key: "scientific" };
 
-/// The scalars of v3 and the lists of which they show the first element.
+/// The scalars of v3 and the lists whose first elements they show.
 pub(crate) const SCALARS: [(&str, &str); 5] = [
     ("proposalId", "proposalIds"),
     ("sampleId", "sampleIds"),
@@ -19,7 +19,7 @@ pub(crate) const SCALARS: [(&str, &str); 5] = [
     ("investigator", "principalInvestigators"),
 ];
 
-/// What begins the part that only v3 shows. No JSON string can contain it: its quotes would be escaped there.
+/// Start of the part that only v3 shows. No JSON string can contain it, as its quotes would be escaped there.
 pub(crate) const CORE_END: &[u8] = br#","__v":"#;
 
 /// Turns the scalars of a v3 body into the lists that are stored. A scalar that was not sent leaves an empty list.
@@ -34,7 +34,7 @@ pub(crate) fn scalars_to_lists(body: &mut Map<String, Value>) {
     }
 }
 
-/// Puts the end of a stored body in its place: `__v`, then the scalars of v3.
+/// Moves the last members of a stored body to its end: `__v`, then the scalars of v3.
 pub(crate) fn seal(body: &mut Map<String, Value>) {
     let version = body.shift_remove("__v").unwrap_or_else(|| Value::from(0));
     for (scalar, _) in SCALARS {
@@ -43,7 +43,7 @@ pub(crate) fn seal(body: &mut Map<String, Value>) {
     body.insert("__v".to_owned(), version);
     let is_raw = body.get("type").and_then(Value::as_str) == Some("raw");
     for (scalar, list) in SCALARS {
-        // Raw datasets have no investigator beside their principal one.
+        // Raw datasets have no `investigator`, only a principal one.
         if is_raw && scalar == "investigator" {
             continue;
         }
@@ -55,7 +55,7 @@ pub(crate) fn seal(body: &mut Map<String, Value>) {
     }
 }
 
-/// A stored body as v4 shows it.
+/// Returns a stored body as v4 shows it.
 pub(crate) fn v4_bytes(body: &Bytes) -> Bytes {
     let Some(at) = memchr::memmem::rfind(body, CORE_END) else { return body.clone() };
     let after = &body[at + CORE_END.len()..];
@@ -70,7 +70,7 @@ pub(crate) fn v4_bytes(body: &Bytes) -> Bytes {
     core.freeze()
 }
 
-/// A stored body as v3's read by pid shows it.
+/// Returns a stored body as v3's read by pid shows it.
 pub(crate) fn with_history(body: &Bytes) -> Bytes {
     const HISTORY: &[u8] = br#","history":[]}"#;
     let end = body.len().saturating_sub(1);
@@ -80,7 +80,7 @@ pub(crate) fn with_history(body: &Bytes) -> Bytes {
     whole.freeze()
 }
 
-/// The version of the API that was asked.
+/// The version of the API that a request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     V3,
@@ -88,7 +88,7 @@ pub(crate) enum Api {
 }
 
 impl Api {
-    /// What a dataset made through it carries as `version`.
+    /// Returns the `version` that is set in a dataset created through this version of the API.
     pub(crate) fn version(self) -> &'static str {
         match self {
             Self::V3 => "3",
@@ -96,7 +96,7 @@ impl Api {
         }
     }
 
-    /// A stored body as this version shows it in lists.
+    /// Returns a stored body as this version shows it in lists.
     pub(crate) fn bytes(self, body: &Bytes) -> Bytes {
         match self {
             Self::V3 => body.clone(),

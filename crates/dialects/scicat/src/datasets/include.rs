@@ -1,4 +1,4 @@
-//! The relations of a dataset that a filter may ask for: each becomes a list in the dataset.
+//! The relations of a dataset that a filter may include: each becomes a list in the dataset.
 
 use pinakes_http::Sink;
 use pinakes_store::{Expr, Kind, Query, Record, Value as Condition, View};
@@ -16,16 +16,16 @@ use crate::kinds::SAMPLE;
 use crate::kinds::{DATABLOCK, ORIG_DATABLOCK};
 use crate::strict;
 
-/// Every relation, in the order in which `all` puts them in.
+/// All relations, in the order in which `all` adds them.
 const RELATIONS: [&str; 6] =
     ["instruments", "proposals", "origdatablocks", "datablocks", "attachments", "samples"];
 
-/// Most relations that a filter may name, repeated ones counted.
+/// Maximum number of relations that a filter may name, counting repeated ones.
 const MAX_INCLUDES: usize = 32;
 
-/// The relations that are asked for, `all` spelled out.
+/// Returns the relations to include, with `all` expanded.
 ///
-/// Errors: 400 that names what is no relation.
+/// Errors: 400 that names an unknown relation.
 fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
     if MAX_INCLUDES < include.len() {
         let n = include.len();
@@ -43,7 +43,7 @@ fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
             }
         };
         for name in names {
-            // A relation that comes again takes the place of the one before, as one field of the dataset holds it.
+            // A repeated relation replaces the earlier one, as the dataset has one field for both.
             list.retain(|known| known.relation != name);
             list.push(Include { relation: name.to_owned(), scope: it.scope.clone() });
         }
@@ -51,20 +51,20 @@ fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
     Ok(list)
 }
 
-/// A relation with what is asked of its rows, read once for all datasets of an answer.
+/// A relation and the options for its rows, parsed once for all datasets of an answer.
 pub(crate) struct Relation {
     /// The field of the dataset that holds the rows.
     pub(crate) name: String,
     kind: &'static Kind,
     scope: Filter,
-    /// What of the rows the caller may see.
+    /// Condition on the rows that the caller may see.
     visible: Expr,
     is_limited: bool,
 }
 
-/// The relations that a filter asks for, with only those rows that the caller may read on routes of their own.
+/// Returns the relations that a filter asks for, limited to rows that the caller could read on routes of their own.
 ///
-/// Errors: 400 for what is no relation, and for a scope that cannot be read.
+/// Errors: 400 for an unknown relation, and for an invalid scope.
 pub(crate) fn relations(include: &[Include], api: Api, asker: &Asker) -> Result<Vec<Relation>, ScicatError> {
     let relation = |it: Include| {
         let kind = kind_of(&it.relation);
@@ -84,8 +84,8 @@ pub(crate) fn relations(include: &[Include], api: Api, asker: &Asker) -> Result<
     resolve(include)?.into_iter().map(relation).collect()
 }
 
-/// The condition on the rows of a relation that the caller may see. Below a dataset v3 shows its attachments to whoever
-/// may read it.
+/// Returns the condition on the rows of a relation that the caller may see. v3 shows a dataset's attachments to
+/// everyone who may read the dataset.
 fn visible(relation: &str, api: Api, asker: &Asker) -> Expr {
     match (relation, api) {
         ("instruments", _) | ("attachments", Api::V3) => Expr::All,
@@ -96,8 +96,8 @@ fn visible(relation: &str, api: Api, asker: &Asker) -> Expr {
 }
 
 impl Relation {
-    /// Writes the rows that belong to `dataset` as a list; false when nobody takes more. Files of blocks go through
-    /// as they are kept, so that memory does not grow with their number.
+    /// Writes the rows that belong to `dataset` as a list; returns false when the client has gone away. Files of blocks
+    /// are copied as they are stored, so that memory does not grow with their number.
     pub(crate) fn push(
         &self,
         view: &mut View<'_>,
@@ -156,7 +156,7 @@ fn kind_of(relation: &str) -> &'static Kind {
     }
 }
 
-/// The condition on the rows of a relation.
+/// Returns the condition on the rows of a relation.
 fn condition(dataset: &Map<String, Value>, relation: &str) -> Expr {
     let pid = dataset.get("pid").and_then(Value::as_str).unwrap_or_default();
     let of_dataset = |path: &str| Expr::Is(path.into(), Condition::Text(pid.to_owned()));
@@ -174,7 +174,7 @@ fn ids(dataset: &Map<String, Value>, field: &str) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A query for the rows of a kind that belong to a dataset.
+/// Returns a query for the rows of a kind that belong to a dataset.
 pub(crate) fn of_dataset(pid: &str) -> Query {
     Query::filter(Expr::Is("datasetId".into(), Condition::Text(pid.to_owned())))
 }

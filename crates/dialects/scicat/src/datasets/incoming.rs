@@ -1,4 +1,4 @@
-//! Datasets on their way in: scientific metadata stays text until it is stored, the rest becomes values.
+//! Bodies of new datasets: scientific metadata stays text until it is stored, the rest is parsed into values.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use crate::scientific::{Fields, Name, Tree};
 /// The member that holds scientific metadata.
 pub(crate) const METADATA: &str = "scientificMetadata";
 
-/// The body of a dataset that is to be made.
+/// The body of a dataset that is to be created.
 pub(crate) struct Incoming<'b> {
-    /// Everything but the metadata, of which it holds the place, as `{}`.
+    /// Everything except the metadata, whose position is held by `{}`.
     pub(crate) rest: Map<String, Value>,
-    /// Its metadata if that is an object; whatever else it may be is left in the rest.
+    /// The metadata if it is an object; any other value stays in `rest`.
     pub(crate) metadata: Option<Fields<'b>>,
 }
 
 impl<'b> Incoming<'b> {
-    /// The body as values alone.
+    /// Returns the whole body as values.
     pub(crate) fn into_map(mut self) -> Map<String, Value> {
         if let Some(metadata) = self.metadata {
             self.rest.insert(METADATA.to_owned(), metadata.into_map().into());
@@ -69,10 +69,10 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// Members for which room is made at once.
+/// Initial capacity for members.
 const ROOM: usize = 48;
 
-/// A dataset's document. `metadata` is what `body` holds the place of, with its SI values.
+/// Builds a dataset's document. `metadata`, with its SI values, fills the position that `body` reserves.
 ///
 /// Errors: as for [`Document::new`].
 pub(crate) fn document(pid: &str, body: &Value, metadata: Option<&Part>) -> Result<Document> {
@@ -82,9 +82,9 @@ pub(crate) fn document(pid: &str, body: &Value, metadata: Option<&Part>) -> Resu
     }
 }
 
-/// Metadata as it is stored: quantities with their SI values.
+/// Returns metadata as it is stored: quantities with their SI values.
 ///
-/// Errors: it cannot be written as JSON.
+/// Errors: the metadata cannot be written as JSON.
 pub(crate) fn part(mut metadata: Fields<'_>) -> Result<Part> {
     metadata.enrich();
     let mut strings = Texts::default();

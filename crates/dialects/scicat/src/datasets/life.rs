@@ -9,7 +9,7 @@ use crate::dates;
 pub(crate) const DATES: [&str; 4] =
     ["dateOfDiskPurging", "archiveRetentionTime", "dateOfPublishing", "publishedOn"];
 
-/// Gives `datasetlifecycle` of a dataset what was left out.
+/// Fills in the missing fields of a dataset's `datasetlifecycle`.
 pub(crate) fn complete(app: &Scicat, dataset: &mut Map<String, Value>) {
     let given = match dataset.shift_remove("datasetlifecycle") {
         Some(Value::Object(map)) => map,

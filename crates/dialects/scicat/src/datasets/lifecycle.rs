@@ -1,4 +1,4 @@
-//! `datasetlifecycle`: its defaults, and its own routes on which archive systems live.
+//! `datasetlifecycle`: its defaults, and its own routes, which archive systems use.
 
 use axum::body::Body;
 use axum::extract::State;

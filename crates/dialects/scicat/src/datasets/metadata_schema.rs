@@ -1,5 +1,5 @@
-//! `scientificMetadataSchema`: a JSON schema on another server, which the metadata of a dataset satisfies or not. It is
-//! fetched only from hosts that the site allows: clients would else choose what this server asks for.
+//! `scientificMetadataSchema`: a JSON schema on another server against which the metadata of a dataset is validated. It
+//! is fetched only from hosts that the site allows, as clients could otherwise choose which URLs this server requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,22 @@ use crate::published_data::schema::Schema;
 
 /// The field with the URL.
 const SCHEMA: &str = "scientificMetadataSchema";
-/// The field that says whether the metadata satisfy it.
+/// The field that says whether the metadata is valid.
 const VALID: &str = "scientificMetadataValid";
-/// Most of a schema that is read, in bytes.
+/// Maximum size of a schema, in bytes.
 const SCHEMA_BYTES: usize = 1 << 20;
-/// How long a schema, or that there is none, is remembered, in milliseconds.
+/// How long a schema, or its absence, is cached, in milliseconds.
 const REMEMBERED_MS: i64 = 600_000;
 
-/// Notes in a body that is to be stored whether `metadata` satisfy the schema that it names; nothing when it names none.
+/// Records in a body that is about to be stored whether `metadata` satisfies the schema that it names; does nothing if
+/// it names none.
 pub(crate) async fn judge(app: &Scicat, body: &mut Map<String, Value>, metadata: &Value) {
     let Some(url) = body.get(SCHEMA).and_then(Value::as_str).map(str::to_owned) else { return };
     let is_valid = holds(app, &url, metadata).await;
     body.insert(VALID.to_owned(), is_valid.into());
 }
 
-/// The same for the changes of a stored dataset, when they name the schema or the metadata.
+/// Does the same for changes of a stored dataset, if they set the schema or the metadata.
 pub(crate) async fn judge_changes(
     app: &Scicat,
     changes: &mut Map<String, Value>,
@@ -56,7 +57,7 @@ pub(crate) async fn judge_changes(
     changes.insert(VALID.to_owned(), is_valid.into());
 }
 
-/// Whether metadata satisfy the schema at a URL. None do when it cannot be had.
+/// Says whether metadata satisfies the schema at a URL. It does not if the schema cannot be fetched.
 async fn holds(app: &Scicat, url: &str, metadata: &Value) -> bool {
     let schema = schema(app, url).await;
     schema.is_some_and(|it| it.faults(metadata).is_empty())

@@ -18,9 +18,9 @@ use crate::kinds::{ATTACHMENT, DATASET};
 use crate::tracking::Tracking;
 use crate::{fullquery, scientific};
 
-/// A dataset that the caller may read.
+/// Returns a dataset that the caller may read.
 ///
-/// Errors: 404 when it is not there, 403 when it is not for the caller.
+/// Errors: 404 if it does not exist, 403 if the caller may not read it.
 pub(crate) async fn readable(_: &Scicat, asker: &Asker, pid: &str) -> Result<Record, ScicatError> {
     let (id, rights) = (pid.to_owned(), asker.rights.clone());
     asker
@@ -37,7 +37,7 @@ pub(crate) async fn readable(_: &Scicat, asker: &Asker, pid: &str) -> Result<Rec
         .await
 }
 
-/// `GET /datasets/{pid}`: stored bytes, with `history` as v3 adds it.
+/// `GET /datasets/{pid}`: the stored bytes, with the `history` that v3 adds.
 pub(crate) async fn by_pid(
     app: State<Scicat>,
     asker: Asker,
@@ -77,13 +77,13 @@ pub(crate) async fn list(_: State<Scicat>, asker: Asker, query: QueryText, heade
     answer_list(&asker, &filter, asker.rights.visible(), Api::V3).await
 }
 
-/// `GET /datasets/findOne?filter=`: the first row, or nothing at all.
+/// `GET /datasets/findOne?filter=`: the first row, or an empty answer.
 pub(crate) async fn find_one(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     let filter = filter::parse(filter::text("filter", &query, &headers)?, &DATASET)?;
     answer_first(&asker, filter, asker.rights.visible(), Api::V3).await
 }
 
-/// `GET /datasets/count?filter=` (also `where=`, as older clients write it).
+/// `GET /datasets/count?filter=` (also `where=`, which older clients use).
 pub(crate) async fn count(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     let filter = match (filter::text("filter", &query, &headers)?, query.get("where")) {
         (None, Some(condition)) => {
@@ -117,7 +117,7 @@ pub(crate) async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText)
     Ok(answer::json(StatusCode::OK, &shown?))
 }
 
-/// A dataset with the quantities that were searched shown in the units that were asked for.
+/// Returns a dataset with the quantities that were searched for converted to the requested units.
 fn in_units(record: &Record, units: &[(String, String)]) -> Result<Value, ScicatError> {
     let mut body = record.json()?;
     if let Some(Value::Object(metadata)) = body.get_mut("scientificMetadata") {
@@ -144,7 +144,7 @@ pub(crate) async fn thumbnail(app: State<Scicat>, asker: Asker, Path(pid): Path<
     Ok(answer::json(StatusCode::OK, &json!({})))
 }
 
-/// The rows of a filter, as the version of the API shows them.
+/// Answers with the rows of a filter, as the version of the API shows them.
 pub(crate) async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, api: Api) -> Answer {
     let query = filter.query(visible);
     if filter.fields.is_everything() && filter.include.is_empty() {
@@ -153,7 +153,7 @@ pub(crate) async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, a
     Shape::of(asker, filter, api)?.answer_list(asker, query).await
 }
 
-/// The first row of a filter, or 200 with an empty body.
+/// Answers with the first row of a filter, or 200 with an empty body.
 pub(crate) async fn answer_first(asker: &Asker, filter: Filter, visible: Expr, api: Api) -> Answer {
     let mut query = filter.query(visible);
     query.limit = Some(1);
@@ -164,14 +164,14 @@ pub(crate) async fn answer_first(asker: &Asker, filter: Filter, visible: Expr, a
     }
 }
 
-/// `{"count":n}`.
+/// Answers with `{"count":n}`.
 pub(crate) async fn answer_count(asker: &Asker, condition: Expr) -> Answer {
     let count = asker.db.read(Weight::Scan, move |view| view.count(&DATASET, &condition)).await;
     let count: u64 = count.map_err(|error: pinakes_store::StoreError| ScicatError::from(error))?;
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))
 }
 
-/// The records of a query, on a reading thread.
+/// Returns the records of a query, read on a reading thread.
 pub(crate) async fn find(asker: &Asker, query: Query) -> Result<Vec<Record>, ScicatError> {
     let records = asker.db.read(Weight::Scan, move |view| view.find(&DATASET, &query)).await;
     records.map_err(|error: pinakes_store::StoreError| error.into())
@@ -181,7 +181,7 @@ fn bodies(records: Vec<Record>, api: Api) -> Vec<Bytes> {
     records.into_iter().map(|it| api.bytes(&it.body)).collect()
 }
 
-/// An answer for whoever finds nothing.
+/// Returns the empty answer for a search without results.
 pub(crate) fn nothing() -> Response {
     answer::empty(StatusCode::OK)
 }

@@ -1,4 +1,4 @@
-//! Schemas of metadata that lie on other servers, kept for a while.
+//! Cache of metadata schemas from other servers.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use quick_cache::sync::Cache;
 
 use crate::published_data::schema::Schema;
 
-/// Schemas that are remembered.
+/// Maximum number of cached schemas.
 pub(crate) const KNOWN_SCHEMAS: usize = 256;
 
-/// Schemas that were fetched lately, by URL.
+/// Recently fetched schemas, by URL.
 #[derive(Clone)]
 pub(crate) struct Schemas(pub(crate) Arc<Cache<String, Fetched>>);
 
 #[derive(Clone)]
 pub(crate) struct Fetched {
     pub(crate) at_ms: i64,
-    /// `None` when there is no schema at that URL.
+    /// `None` if there is no schema at that URL.
     pub(crate) schema: Option<Arc<Schema>>,
 }
 

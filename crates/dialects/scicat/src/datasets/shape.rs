@@ -1,5 +1,5 @@
-//! What of datasets an answer shows: fields, related rows, history. Written while the client takes it, so that a
-//! dataset with a million files costs no more memory than one with none.
+//! What an answer shows of datasets: fields, related rows, history. It is written while the client receives it,
+//! so that a dataset with a million files needs no more memory than one with none.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -17,28 +17,28 @@ use crate::kinds::DATASET;
 use crate::projection::Projection;
 use crate::tracking::Tracking;
 
-/// What of datasets is shown.
+/// What an answer shows of each dataset.
 pub(crate) struct Shape {
     api: Api,
     fields: Projection,
     relations: Vec<Relation>,
-    /// Whether `history` follows, and whether there may be any.
+    /// Set if `history` is appended; says how changes are tracked.
     history: Option<Tracking>,
 }
 
 impl Shape {
-    /// As a filter asks. Errors: 400 for unknown relations.
+    /// Creates the shape that a filter asks for. Errors: 400 for unknown relations.
     pub(crate) fn of(asker: &Asker, filter: &Filter, api: Api) -> Result<Self, ScicatError> {
         let relations = include::relations(&filter.include, api, asker)?;
         Ok(Self { api, fields: filter.fields.clone(), relations, history: None })
     }
 
-    /// With the dataset's `history` at its end, as v3 reads by pid have it.
+    /// Appends the dataset's `history`, as v3's reads by pid do.
     pub(crate) fn with_history(self, tracking: Tracking) -> Self {
         Self { history: Some(tracking), ..self }
     }
 
-    /// One dataset.
+    /// Answers with one dataset.
     pub(crate) async fn answer_one(self, asker: &Asker, record: Record) -> Result<Response, ScicatError> {
         let limits = asker.db.tenant().limits().clone();
         let body =
@@ -46,7 +46,7 @@ impl Shape {
         Ok(answer::with_body(StatusCode::OK, JSON, body))
     }
 
-    /// The datasets of a query, as a list.
+    /// Answers with the datasets of a query, as a list.
     pub(crate) async fn answer_list(self, asker: &Asker, query: Query) -> Result<Response, ScicatError> {
         let limits = asker.db.tenant().limits().clone();
         let push_all = move |view: &mut View<'_>, sink: &mut Sink| {
@@ -57,7 +57,7 @@ impl Shape {
                 }
                 separator = b",";
             }
-            // One who left needs no end.
+            // If the client has gone away, the missing end does not matter.
             let _ = sink.push(if separator == b"[" { b"[]" } else { b"]" });
             Ok(())
         };
@@ -65,7 +65,7 @@ impl Shape {
         Ok(answer::with_body(StatusCode::OK, JSON, body))
     }
 
-    /// Writes one dataset; false when nobody takes more.
+    /// Writes one dataset; returns false when the client has gone away.
     pub(crate) fn push(
         &self,
         view: &mut View<'_>,
@@ -99,7 +99,7 @@ impl Shape {
     }
 }
 
-/// The fields that are chosen; v3's scalars go with the lists that they are taken from.
+/// Keeps the chosen fields; v3's scalars are kept with the lists that they come from.
 fn chosen(mut dataset: Map<String, Value>, fields: &Projection) -> Map<String, Value> {
     for (scalar, list) in SCALARS {
         if !fields.shows(scalar) && !fields.shows(list) {

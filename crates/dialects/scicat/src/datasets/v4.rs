@@ -1,4 +1,4 @@
-//! Reading datasets through v4, and the public routes for who has not logged in (section 4.8 of the contract).
+//! Reading datasets through v4, and the public routes for anonymous callers (section 4.8 of the contract).
 
 use axum::extract::State;
 use http::{HeaderMap, StatusCode};
@@ -18,7 +18,7 @@ use crate::kinds::DATASET;
 use crate::projection::Projection;
 use crate::strict;
 
-/// Fields that a filter may name besides those that a create may.
+/// Fields that a filter may name in addition to those that a create may set.
 const SET_BY_SERVER: [&str; 10] = [
     "_id",
     "id",
@@ -120,7 +120,7 @@ pub(crate) async fn by_pid(
     Shape::of(&asker, &filter, Api::V4)?.answer_one(&asker, record).await
 }
 
-/// The same without logging in: nothing at all for what is absent or private.
+/// Answers as `by_pid` does, without login: an empty answer for a dataset that is missing or private.
 pub(crate) async fn by_pid_public(
     _: State<Scicat>,
     asker: Asker,

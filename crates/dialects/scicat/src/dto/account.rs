@@ -1,5 +1,5 @@
-//! Bodies about accounts. Their handlers check them by hand, as their refusals differ from those of records; the tables
-//! describe them to clients.
+//! Request bodies about accounts. Their handlers check them in code, as their errors differ from those of records; the
+//! tables describe them to clients.
 
 use super::*;
 use crate::validate::Dto;

@@ -3,10 +3,10 @@
 use super::*;
 use crate::validate::Dto;
 
-/// What an attachment can belong to.
+/// Types of records that an attachment can belong to.
 pub const TARGET_TYPES: &[&str] = &["dataset", "proposal", "sample", "published_data"];
 
-/// What an attachment belongs to.
+/// A record that an attachment belongs to.
 pub static RELATIONSHIP: Dto = Dto {
     fields: &[
         Field::required("targetId", TEXT),

@@ -51,7 +51,7 @@ const END_TIME: Field = Field::optional("endTime", DATE);
 /// A technique: `{pid, name}`.
 pub static TECHNIQUE: Dto = Dto { fields: &[Field::required("pid", TEXT), Field::required("name", TEXT)] };
 
-/// A relation to something outside.
+/// A relation to an external resource.
 pub static RELATIONSHIP: Dto = Dto {
     fields: &[
         Field::required("identifier", TEXT),
@@ -212,7 +212,7 @@ pub static OTHER: Dto = Dto {
     ],
 };
 
-/// The table for a v3 dataset of type `kind`.
+/// Returns the table for a v3 dataset of type `kind`.
 pub fn v3(kind: &str) -> &'static Dto {
     match kind {
         "raw" => &RAW,
@@ -221,13 +221,13 @@ pub fn v3(kind: &str) -> &'static Dto {
     }
 }
 
-/// The table for a v4 dataset.
+/// Returns the table for a v4 dataset.
 pub fn v4() -> &'static Dto {
     &OTHER
 }
 
-/// What a create or a replacement does to a body that was found right: defaults, the source folder without its last
-/// `/`, and the name that raw and derived datasets take from the folder. Dates and metadata have their own modules.
+/// Completes a valid body for a create or a replacement: sets defaults, removes the trailing `/` of the source
+/// folder, and names raw and derived datasets after that folder. Dates and metadata have their own modules.
 pub fn complete(dto: &Dto, body: &mut Map<String, Value>) {
     trim_source_folder(body);
     if dto.field("datasetName").is_some_and(|it| it.presence == Presence::Optional)
@@ -239,7 +239,7 @@ pub fn complete(dto: &Dto, body: &mut Map<String, Value>) {
     dto.fill_defaults(body);
 }
 
-/// Reads relationships as version 4 has them, `{pid, relationship}`: what they name is the identifier.
+/// Converts relationships in version 4's form, `{pid, relationship}`: the `pid` becomes the identifier.
 pub fn name_identifiers(body: &mut Map<String, Value>) {
     let Some(Value::Array(list)) = body.get_mut("relationships") else { return };
     for relationship in list.iter_mut().filter_map(Value::as_object_mut) {
@@ -251,7 +251,7 @@ pub fn name_identifiers(body: &mut Map<String, Value>) {
     }
 }
 
-/// Drops one `/` at the end of `sourceFolder`; `/` alone stays.
+/// Removes one `/` at the end of `sourceFolder`; a lone `/` stays.
 pub fn trim_source_folder(body: &mut Map<String, Value>) {
     if let Some(Value::String(folder)) = body.get_mut("sourceFolder")
         && 1 < folder.len()
@@ -261,7 +261,7 @@ pub fn trim_source_folder(body: &mut Map<String, Value>) {
     }
 }
 
-/// The last two segments of a folder: `2020/run7` of `/data/2020/run7`.
+/// Returns the last two segments of a folder: `2020/run7` for `/data/2020/run7`.
 pub fn name_of_folder(folder: &str) -> String {
     let segments: Vec<&str> = folder.split('/').filter(|it| !it.is_empty()).collect();
     segments[segments.len().saturating_sub(2)..].join("/")

@@ -3,7 +3,7 @@
 use super::*;
 use crate::validate::Dto;
 
-/// One dataset of a v3 job, with the files meant; none means all.
+/// One dataset of a v3 job and its files that are meant; an empty list means all.
 pub static JOB_DATASET: Dto =
     Dto { fields: &[Field::required("pid", TEXT), Field::required("files", &[Rule::List, Rule::EachText])] };
 
@@ -42,7 +42,7 @@ pub static V4_CREATE: Dto = Dto {
     ],
 };
 
-/// `PATCH /api/v4/jobs/{id}`; check it as [`crate::validate::Form::Replace`], its fields are required.
+/// `PATCH /api/v4/jobs/{id}`; check it as [`crate::validate::Form::Replace`], as its fields are required.
 pub static V4_UPDATE: Dto = Dto {
     fields: &[
         Field::required("statusCode", TEXT),

@@ -1,9 +1,9 @@
-//! The `datasetlifecycle` of a dataset, as its own routes take it.
+//! The `datasetlifecycle` of a dataset, as its own routes accept it.
 
 use super::*;
 use crate::validate::Dto;
 
-/// Every field may be left out; what a patch names is merged into what is stored.
+/// The fields of a lifecycle, all optional; a patch is merged into the stored value.
 pub static LIFECYCLE: Dto = Dto {
     fields: &[
         Field::optional("archivable", BOOLEAN),

@@ -50,7 +50,7 @@ pub static ORIG_DATABLOCK_OF_DATASET: Dto = Dto {
     ],
 };
 
-// A block takes these from its dataset, whatever was sent.
+// A block takes these from its dataset and ignores what was sent.
 pub(super) const OWNER_GROUP_OF_BLOCK: Field = Field::optional("ownerGroup", TEXT);
 pub(super) const ACCESS_GROUPS_OF_BLOCK: Field = Field::optional("accessGroups", TEXTS);
 pub(super) const IS_PUBLISHED_OF_BLOCK: Field = Field::optional("isPublished", BOOLEAN);

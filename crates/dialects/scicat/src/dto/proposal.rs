@@ -3,7 +3,7 @@
 use super::*;
 use crate::validate::Dto;
 
-/// One stay at an instrument.
+/// One period of measurement at an instrument.
 pub static MEASUREMENT_PERIOD: Dto = Dto {
     fields: &[
         Field::optional("_id", TEXT),
@@ -14,7 +14,7 @@ pub static MEASUREMENT_PERIOD: Dto = Dto {
     ],
 };
 
-/// `/api/v3/proposals`. Whether `type` is one that the site knows is checked with [`type_fault`].
+/// `/api/v3/proposals`. The handler checks whether the site knows the `type`; see [`type_fault`].
 pub static PROPOSAL: Dto = Dto {
     fields: &[
         OWNER_GROUP,
@@ -43,10 +43,10 @@ pub static PROPOSAL: Dto = Dto {
     ],
 };
 
-/// The type of a proposal that names none.
+/// The type of a proposal that does not name one.
 pub const DEFAULT_TYPE: &str = "Default Proposal";
 
-/// The text for a type that is not among `known`, the site's list.
+/// Returns the error text for a type that is not among `known`, the site's list.
 pub fn type_fault(known: &[String]) -> String {
     let mut choices: Vec<&str> = known.iter().map(String::as_str).collect();
     if !choices.contains(&DEFAULT_TYPE) {

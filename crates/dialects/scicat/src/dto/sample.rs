@@ -23,7 +23,7 @@ pub static SAMPLE: Dto = Dto {
     ],
 };
 
-/// Names a sample that has no name, as those of version 4 have none: by its description, or its id.
+/// Names a sample without a name, as samples of version 4 are, after its description or its id.
 pub fn name_sample(body: &mut Map<String, Value>, id: &str) {
     if body.get("sampleName").is_some_and(|it| !it.is_null()) {
         return;

@@ -1,4 +1,4 @@
-//! What the frontend keeps per user.
+//! Settings that the frontend keeps for each user.
 
 use super::*;
 use crate::validate::Dto;

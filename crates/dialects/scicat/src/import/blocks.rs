@@ -1,4 +1,5 @@
-//! The files of a block on their way in: checked one by one and packed into chunks, never all of them as values.
+//! The files of an imported block: checked one by one and packed into chunks, so that they are never all in
+//! memory as values.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Map, Value};
@@ -16,21 +17,21 @@ use crate::validate::Form;
 const CHUNK_FILES: u32 = 256;
 /// Size at which a chunk is full, in bytes.
 const CHUNK_BYTES: usize = 48 << 10;
-/// Faulty files that are told of at most.
+/// Maximum number of faulty files that are reported.
 const MOST_FAULTS: usize = 10;
 
-/// Some of a block's files: their JSON joined by commas.
+/// A chunk of a block's files: their JSON joined by commas.
 #[derive(Debug, Clone)]
 pub(super) struct FileChunk {
     /// Position of the first, from 0.
     pub(super) first: u64,
-    /// How many.
+    /// Number of files.
     pub(super) n: u32,
     /// Their JSON.
     pub(super) bytes: Bytes,
 }
 
-/// The files of one record.
+/// The files of one record while it is being read.
 pub(super) struct Files<'a> {
     app: &'a Scicat,
     chunks: Vec<FileChunk>,
@@ -41,8 +42,8 @@ pub(super) struct Files<'a> {
     faults: Vec<Fault>,
 }
 
-/// Takes the files out of a record and gives the rest; `None` when the list stands deeper inside and belongs to
-/// the record itself.
+/// Takes the files out of a record and returns the rest; `None` if the list is nested deeper and belongs to the
+/// record itself.
 pub(super) fn split(record: &[u8], files: &mut Files<'_>) -> Result<Option<Vec<u8>>, String> {
     let mut splitter = ListSplitter::new(FILES, usize::MAX);
     let taken = splitter.push(record, |element| files.take(element).map_err(Stopped::Element));
@@ -78,17 +79,17 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Files that were right.
+    /// Returns the number of valid files.
     pub(super) fn n_files(&self) -> u64 {
         self.n_files
     }
 
-    /// Elements of the list.
+    /// Returns the number of elements of the list.
     pub(super) fn n_seen(&self) -> u64 {
         self.n_seen
     }
 
-    /// What is wrong with the files.
+    /// Returns the faults of the files.
     pub(super) fn fault(&self) -> Option<Fault> {
         let children = self.faults.clone();
         (!children.is_empty()).then(|| Fault { children, ..Fault::new(FILES) })
@@ -120,7 +121,7 @@ impl<'a> Files<'a> {
         self.pack(&file).map_err(|error| format!("{FILES}.{index}: {error}"))
     }
 
-    /// The date in one form; an id for a file that has none.
+    /// Normalises the date, and adds an id to a file that has none.
     fn complete(&self, file: &mut Map<String, Value>) {
         if let Some(Value::String(time)) = file.get_mut("time")
             && let Some(normal) = dates::normalise(time)

@@ -1,6 +1,7 @@
-//! What a record of each sort gets that does not bring it, and the form in which it is stored.
+//! Fills in the missing fields of imported records of each type and converts the records to the form in which
+//! they are stored.
 //!
-//! Fields stay where they are: a record that `pinakes export` wrote comes out byte for byte.
+//! Fields keep their order: a record that `pinakes export` wrote is stored byte for byte.
 
 use serde_json::{Map, Value, json};
 
@@ -27,12 +28,12 @@ const LISTS: [(&str, &str); 5] = [
     ("principalInvestigator", "principalInvestigators"),
     ("investigator", "principalInvestigators"),
 ];
-/// What answers of the API carry of other records.
+/// Fields in the API's answers that hold other records.
 const OF_OTHERS: [&str; 7] =
     ["history", "origdatablocks", "datablocks", "attachments", "instruments", "proposals", "samples"];
 /// Dates that the server sets.
 const STAMPS: [&str; 2] = ["createdAt", "updatedAt"];
-/// What an attachment of v3 names, and what that is in v4.
+/// The fields in which a v3 attachment names its parent, and the parent's type in v4.
 const TARGETS: [(&str, &str); 3] =
     [("datasetId", "dataset"), ("sampleId", "sample"), ("proposalId", "proposal")];
 
@@ -79,7 +80,7 @@ pub(crate) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, St
     Ok(pid)
 }
 
-/// Completes `datasetlifecycle` where it stands.
+/// Completes `datasetlifecycle` in place.
 fn complete_lifecycle(importer: &Importer, body: &mut Body) {
     const NAME: &str = "datasetlifecycle";
     let mut alone = Map::new();
@@ -164,7 +165,7 @@ pub(crate) fn instrument(importer: &Importer, body: &mut Body) -> Result<String,
     let pid = identify(body, &["pid", "_id", "id"], new_pid);
     let table = &dto::instrument::INSTRUMENT;
     without_nulls(body, table);
-    // Instruments made before v4 have no unique name.
+    // Instruments created before v4 have no unique name.
     body.entry("uniqueName").or_insert_with(|| pid.clone().into());
     table.fill_defaults(body);
     sign(importer, body);
@@ -180,7 +181,7 @@ pub(crate) fn policy(importer: &Importer, body: &mut Body) -> Result<String, Str
     text(body, "ownerGroup").ok_or_else(|| "policy: ownerGroup must be a string".to_owned())
 }
 
-/// Jobs of v3 come with `jobStatusMessage` and `datasetList` at the top.
+/// Completes a job. Jobs of v3 have `jobStatusMessage` and `datasetList` at the top level.
 pub(crate) fn job(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     let id = identify(body, &["_id", "id"], || app.new_uuid());
@@ -205,7 +206,7 @@ pub(crate) fn job(importer: &Importer, body: &mut Body) -> Result<String, String
     Ok(id)
 }
 
-/// Published data of v3 has its fields at the top.
+/// Completes published data. That of v3 has its fields at the top level.
 pub(crate) fn publication(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     let prefix = app.settings.doi_prefix.trim_end_matches('/');
@@ -236,7 +237,8 @@ fn from_v3(body: &mut Body) {
     body.extend(own.into_iter().chain(v4).chain(stamps));
 }
 
-/// The name of whoever the record names, or the importer's; dates in one form; the version last.
+/// Adds the users that the record lacks (the importer's name), normalises its dates, and moves the version to
+/// the end.
 fn sign(importer: &Importer, body: &mut Body) {
     normalise_dates(body, &STAMPS);
     for name in ["createdBy", "updatedBy"] {
@@ -250,7 +252,7 @@ fn sign(importer: &Importer, body: &mut Body) {
     body.entry("__v").or_insert_with(|| 0.into());
 }
 
-/// The id under the first of `names` that has one, which all of them get; a new one if there is none.
+/// Returns the first id found under `names` (or `_id`), or else a new one, and sets it under all of `names`.
 fn identify(body: &mut Body, names: &[&str], new: impl FnOnce() -> String) -> String {
     let given = names.iter().find_map(|name| text(body, name)).or_else(|| text(body, "_id"));
     let is_complete = given
@@ -270,13 +272,14 @@ fn text(body: &Body, name: &str) -> Option<String> {
     body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
-/// `null` is as good as absent, but where it is what a create stores.
+/// Removes fields that are `null`, which mean the same as absent ones, unless `null` is what a create stores.
 fn without_nulls(body: &mut Body, table: &Dto) {
     let is_default = |name: &str| table.field(name).is_some_and(|it| it.default == Some(Default::Null));
     body.retain(|name, value| !value.is_null() || is_default(name));
 }
 
-/// MongoDB knows no whole numbers beyond 2^31 but as doubles: 1173381773872.0 is written as JavaScript would.
+/// Converts doubles that are whole numbers to integers: MongoDB stores numbers beyond 2^31 as doubles, so
+/// that 1173381773872.0 must be written as JavaScript writes it.
 fn make_whole(body: &mut Body, names: &[&str]) {
     for name in names {
         if let Some(value) = body.get_mut(*name)

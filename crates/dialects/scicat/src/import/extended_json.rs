@@ -1,5 +1,5 @@
 //! MongoDB's extended JSON, as mongoexport and mongodump's tools write it: `{"$date": …}`, `{"$oid": …}`,
-//! `{"$numberLong": "…"}` and its like become the plain values that they stand for.
+//! `{"$numberLong": "…"}` and similar values are converted to plain JSON.
 //!
 //! Source: the specification of MongoDB Extended JSON v2, canonical and relaxed, and v1's dates.
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Number, Value};
 
 use crate::dates;
 
-/// Deepest nesting that is looked into; the parser allows no more.
+/// Maximum nesting that is searched; the parser allows no more.
 const MAX_DEPTH: u32 = 128;
 
-/// Whether some text may hold extended JSON. Never false when it does.
+/// Says whether a text may contain extended JSON. Never false if it does.
 pub(super) fn is_likely(text: &[u8]) -> bool {
     memchr::memmem::find(text, br#""$"#).is_some()
 }
 
-/// Makes a value plain, in place.
+/// Converts a value to plain JSON, in place.
 pub(super) fn make_plain(value: &mut Value) {
     make_plain_within(value, MAX_DEPTH);
 }
@@ -34,7 +34,7 @@ fn make_plain_within(value: &mut Value, depth: u32) {
     }
 }
 
-/// What an object with a single `$` key stands for.
+/// Returns the plain value of an object with a single `$` key.
 fn plain(map: &Map<String, Value>) -> Option<Value> {
     let (name, value) = map.iter().next().filter(|_| map.len() == 1)?;
     match name.as_str() {
@@ -47,7 +47,7 @@ fn plain(map: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// A text, or milliseconds since 1970 as a number or a `$numberLong`.
+/// Converts a text, or milliseconds since 1970 as a number or a `$numberLong`.
 fn date(value: &Value) -> Option<Value> {
     let ms = match value {
         Value::String(text) => return Some(dates::normalise(text).unwrap_or_else(|| text.clone()).into()),
@@ -65,7 +65,7 @@ fn whole(value: &Value) -> Option<Value> {
     }
 }
 
-/// JSON has no infinities: those stay texts.
+/// Converts a number. JSON has no infinities, so these stay texts.
 fn real(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => {

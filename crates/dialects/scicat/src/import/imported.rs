@@ -1,4 +1,4 @@
-//! A sort of record that files hold, as its resource describes it, and what completes one.
+//! The types of records in import files: how a resource describes one, and how its records are completed.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,37 +9,38 @@ use serde_json::{Map, Value};
 use crate::app::Scicat;
 use crate::validate::Dto;
 
-/// A sort of record, as its resource describes it.
+/// A type of record, as its resource describes it.
 pub(crate) struct Imported {
-    /// The name, as `--kind` takes it.
+    /// The name that `--kind` accepts.
     pub(crate) name: &'static str,
-    /// Of many of them.
+    /// The plural of the name.
     pub(crate) plural: &'static str,
-    /// Its records in the store.
+    /// The store's kind for its records.
     pub(crate) kind: &'static Kind,
-    /// What a record must look like, once completed.
+    /// The rules that a completed record must satisfy.
     pub(crate) table: fn() -> &'static Dto,
-    /// Gives a record what it lacks and brings it into the form in which it is stored. Gives its id.
+    /// Fills in missing fields, converts the record to the form in which it is stored, and returns its id.
     pub(crate) complete: fn(&Importer, &mut Map<String, Value>) -> Result<String, String>,
-    /// By what it is told.
+    /// How to recognise such a record.
     pub(crate) marks: &'static [Marks],
 }
 
-/// Fields by which a sort is told: all of `with`, one of `one_of` (if there are any), none of `without`.
+/// Fields by which a type is recognised: all of `with`, one of `one_of` (if there are any), none of
+/// `without`.
 pub(crate) struct Marks {
-    /// Lower ranks are looked at first; each is of one alone.
+    /// Lower ranks are tried first; no two types share a rank.
     pub(crate) rank: u8,
     pub(crate) with: &'static [&'static str],
     pub(crate) one_of: &'static [&'static str],
     pub(crate) without: &'static [&'static str],
 }
 
-/// A sort of record.
+/// A type of record.
 #[derive(Clone, Copy)]
 pub struct RecordType(pub(super) &'static Imported);
 
 impl Marks {
-    /// None but a rank, to be completed.
+    /// Starts a definition that has only a rank.
     pub(crate) const fn rank(rank: u8) -> Self {
         Self { rank, with: &[], one_of: &[], without: &[] }
     }
@@ -53,32 +54,32 @@ impl Marks {
 }
 
 impl RecordType {
-    /// The name, as `--kind` takes it.
+    /// Returns the name that `--kind` accepts.
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// Its records in the store.
+    /// Returns the store's kind for its records.
     pub fn kind(self) -> &'static Kind {
         self.0.kind
     }
 
-    /// Whether its records are those of a kind.
+    /// Says whether its records are of a kind.
     pub(crate) fn is_of(self, kind: &Kind) -> bool {
         self.0.kind.name == kind.name
     }
 
-    /// Whether its records hold lists of files.
+    /// Says whether its records have lists of files.
     pub(crate) fn has_files(self) -> bool {
         self.kind().members.is_some()
     }
 
-    /// What a record must look like, once completed.
+    /// Returns the rules that a completed record must satisfy.
     pub(crate) fn table(self) -> &'static Dto {
         (self.0.table)()
     }
 
-    /// Gives a record what it lacks and brings it into the form in which it is stored. Gives its id.
+    /// Fills in missing fields, converts the record to the form in which it is stored, and returns its id.
     pub(crate) fn complete(
         self,
         importer: &Importer,
@@ -114,12 +115,12 @@ impl fmt::Display for RecordType {
     }
 }
 
-/// Turns bytes into records ready to be written. Cheap to clone.
+/// Turns bytes into records that are ready to be written. Cheap to clone.
 #[derive(Clone)]
 pub struct Importer {
     pub(super) app: Scicat,
-    /// Goes into `createdBy` and `updatedBy` of records that bring none.
+    /// Entered in `createdBy` and `updatedBy` of records that lack them.
     pub(super) username: String,
-    /// What all records are; otherwise told by the fields of each.
+    /// The type of all records; `None` to recognise each by its fields.
     pub(super) sort: Option<RecordType>,
 }

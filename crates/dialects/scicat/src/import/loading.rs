@@ -1,4 +1,4 @@
-//! Writing prepared records in batches, and keeping right what depends on several of them.
+//! Writes prepared records in batches, and maintains what depends on several of them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -18,34 +18,34 @@ use crate::kinds::PROPOSAL;
 use crate::kinds::{DATABLOCK, ORIG_DATABLOCK};
 use crate::policies::{self, First};
 
-/// Proposals counted in one transaction.
+/// Number of proposals counted in one transaction.
 const STEP_PROPOSALS: usize = 100;
-/// Records from which on a batch is parted.
+/// Minimum number of records at which a batch is split.
 const FEWEST_PARTED: usize = 200;
 
-/// An import under way into one tenant.
+/// A running import into one tenant.
 pub struct Loading {
     importer: Importer,
     tenant: Tenant,
     existing: Existing,
-    /// Owner groups of datasets, each with the first mail address.
+    /// Owner groups of datasets, each with the first mail address found.
     owner_groups: BTreeMap<String, Option<String>>,
     proposals: HashSet<String>,
-    /// Whether a dataset may have blocks that came before it.
+    /// Whether blocks may have been stored before their datasets.
     has_blocks: bool,
     has_deferred: bool,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, Default)]
 pub struct Written {
-    /// Records made, by sort.
+    /// Number of created records, by type.
     pub n_new: BTreeMap<RecordType, u64>,
-    /// Records replaced.
+    /// Number of replaced records, by type.
     pub n_replaced: BTreeMap<RecordType, u64>,
-    /// Records that were there already and stayed as they are.
+    /// Number of existing records that were left unchanged, by type.
     pub n_kept: BTreeMap<RecordType, u64>,
-    /// Records refused, by their place in the batch, with the reason.
+    /// Refused records, by their position in the batch, with the reason.
     pub refused: Vec<(usize, String)>,
 }
 
@@ -63,7 +63,7 @@ impl Written {
     }
 }
 
-/// What became of one record.
+/// The outcome of one record.
 enum Fate {
     New,
     Replaced,
@@ -72,7 +72,7 @@ enum Fate {
 }
 
 impl Loading {
-    /// Begins an import. Indexes of datasets are made in the end when there are none yet.
+    /// Starts an import. If there are no datasets yet, their indexes are built at the end.
     pub fn begin(importer: Importer, tenant: Tenant, existing: Existing) -> Result<Self, ImportError> {
         let (has_deferred, has_blocks) = tenant.write_blocking(|txn| {
             let has_deferred = txn.defer_indexes(&DATASET)?;
@@ -83,8 +83,8 @@ impl Loading {
         Ok(Self { importer, tenant, existing, owner_groups, proposals, has_blocks, has_deferred })
     }
 
-    /// Writes a batch; it is on disk when [`Loading::finish`] returns. All of it or nothing in the embedded engine; a
-    /// database takes records that do not depend on each other in several transactions at once.
+    /// Writes a batch; it is on disk when [`Loading::finish`] returns. The embedded engine writes all of it or nothing;
+    /// in a database, records that do not depend on each other are written in several concurrent transactions.
     pub fn write(&mut self, batch: &Arc<[Prepared]>) -> Result<Written, ImportError> {
         self.note(batch);
         let n_parts = self.n_parts(batch);
@@ -102,7 +102,7 @@ impl Loading {
         results.into_iter().try_fold(Written::default(), |sum, it| Ok(sum.and(it?)))
     }
 
-    /// Writes a part of a batch. A record that the engine cannot store is refused alone, and found by halves.
+    /// Writes a part of a batch. A record that the engine cannot store is found by bisection and refused alone.
     fn write_part(&self, batch: &Arc<[Prepared]>, part: Range<usize>) -> Result<Written, ImportError> {
         let (own, existing, has_blocks) = (Arc::clone(batch), self.existing, self.has_blocks);
         let (begin, end) = (part.start, part.end);
@@ -124,7 +124,7 @@ impl Loading {
         }
     }
 
-    /// Into how many transactions a batch may be parted.
+    /// Returns the number of transactions into which a batch may be split.
     fn n_parts(&self, batch: &[Prepared]) -> usize {
         if self.tenant.is_embedded() || self.has_blocks || batch.len() < FEWEST_PARTED {
             return 1;
@@ -150,8 +150,8 @@ impl Loading {
         }
     }
 
-    /// Ends an import, which is on disk when this returns: indexes, policies of new owner groups, numbers of datasets of
-    /// proposals.
+    /// Finishes an import, which is on disk when this returns: builds indexes, creates the policies of new owner
+    /// groups, and counts the datasets of proposals.
     pub fn finish(self) -> Result<(), ImportError> {
         if self.has_deferred {
             self.tenant.make_indexes(&DATASET)?;
@@ -225,8 +225,8 @@ fn write_batch(
     Ok(written)
 }
 
-/// Makes what is not there yet of the first records that are of one sort; tells for each whether it was made. Of a
-/// block, which is written by itself, none is.
+/// Inserts those records of the first run of one type that do not exist yet, and returns for each whether it was
+/// inserted. A block is never inserted here, as blocks are written separately.
 fn write_missing(txn: &mut Txn<'_>, batch: &[Prepared]) -> Result<Vec<bool>, ImportError> {
     let Some(first) = batch.first().filter(|it| !it.sort.has_files()) else { return Ok(vec![false]) };
     let of_sort = batch.iter().take_while(|it| it.sort == first.sort);
@@ -245,7 +245,7 @@ fn write_document(
         Err(refused @ StoreError::Duplicate { .. }) => refused,
         Err(error) => return Err(error.into()),
     };
-    // A record that is there already may be told by its id, or by another value that is unique.
+    // The duplicate may be the id itself, or another unique value of a record with a different id.
     if !txn.has(kind, document.id())? {
         return Ok(Fate::Refused(refused.to_string()));
     }
@@ -263,7 +263,7 @@ fn replace(txn: &mut Txn<'_>, document: &Document) -> Result<Fate, ImportError> 
     }
 }
 
-/// Writes a block with its files. Its dataset's sums are reconciled by the caller.
+/// Writes a block with its files. The caller updates the sums of its dataset.
 fn write_block(
     txn: &mut Txn<'_>,
     record: &Prepared,
@@ -301,16 +301,16 @@ fn dataset_of(block: &[u8]) -> Result<Option<String>, ImportError> {
     Ok(block.get("datasetId").and_then(Value::as_str).map(str::to_owned))
 }
 
-/// Raises a number that is less than `sum`.
+/// Raises a number to at least `sum`.
 fn raise(number: &mut Value, sum: Value) {
     if number.as_f64().unwrap_or(0.0) < sum.as_f64().unwrap_or(0.0) {
         *number = sum;
     }
 }
 
-/// Makes a dataset's sums no less than those of its blocks, and who may see its blocks the same as for itself.
-/// A dataset that came with larger sums keeps them: it may claim files that are in no block, and in a dump the
-/// blocks are counted already.
+/// Raises a dataset's sums to at least those of its blocks, and gives its blocks its own access fields. A dataset that
+/// came with larger sums keeps them: it may claim files that are in no block, and in a dump the blocks are already
+/// included.
 fn reconcile(txn: &mut Txn<'_>, pid: &str) -> Result<(), ImportError> {
     let Some(record) = txn.get(&DATASET, pid)? else { return Ok(()) };
     let before = record.json()?;
@@ -345,7 +345,7 @@ fn reconcile(txn: &mut Txn<'_>, pid: &str) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Makes a proposal's number of datasets that of its datasets.
+/// Sets a proposal's number of datasets to the actual number.
 fn count_datasets(txn: &mut Txn<'_>, id: &str) -> Result<(), ImportError> {
     let Some(record) = txn.get(&PROPOSAL, id)? else { return Ok(()) };
     let n = txn.count(&DATASET, &Expr::Is("proposalIds".into(), Condition::Text(id.to_owned())))?;

@@ -1,4 +1,4 @@
-//! The sorts of records that files hold, and how they are told apart. Each resource says its own
+//! The types of records in import files, and how they are recognised. Each resource describes its own
 //! ([`Imported`](super::imported::Imported)).
 
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::import::imported::RecordType;
 use crate::resources::RESOURCES;
 
-/// A name that is no sort's.
+/// Error for a name that is not a type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{found:?} is no sort of record; expected one of {expected}")]
 pub struct UnknownSort {
@@ -17,12 +17,13 @@ pub struct UnknownSort {
 }
 
 impl RecordType {
-    /// All of them, in the order in which an export writes them: what others refer to first.
+    /// Returns all types, in the order in which an export writes them: records that others refer to come
+    /// first.
     pub fn all() -> impl Iterator<Item = Self> {
         RESOURCES.iter().flat_map(|it| it.imported).map(Self)
     }
 
-    /// The sort of a record by its fields.
+    /// Returns the type of a record, recognised by its fields.
     pub fn of(body: &Map<String, Value>) -> Option<Self> {
         let fitting = Self::all().filter_map(|sort| {
             let ranks = sort.0.marks.iter().filter(|it| it.fit(body)).map(|it| it.rank);
@@ -38,7 +39,7 @@ impl PartialOrd for RecordType {
     }
 }
 
-/// In the order of an export.
+/// The order of an export.
 impl Ord for RecordType {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let place = |wanted: &Self| Self::all().position(|it| it == *wanted);
@@ -49,7 +50,7 @@ impl Ord for RecordType {
 impl FromStr for RecordType {
     type Err = UnknownSort;
 
-    /// Takes the singular or the plural, in any case.
+    /// Accepts the singular or the plural, in any case.
     fn from_str(text: &str) -> Result<Self, UnknownSort> {
         let wanted = text.to_ascii_lowercase();
         let known = Self::all().find(|it| wanted == it.name() || wanted == it.0.plural);
@@ -92,7 +93,7 @@ mod tests {
         }
     }
 
-    /// What others refer to comes first.
+    /// Records that others refer to come first.
     #[test]
     fn sorts_are_in_the_order_of_an_export() {
         let names: Vec<&str> = RecordType::all().map(RecordType::name).collect();

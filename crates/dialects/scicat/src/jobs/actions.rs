@@ -1,5 +1,5 @@
-//! What a site lets happen when jobs are created and changed: the action lists of the job configuration, in
-//! SciCat's own words, so that its YAML file moves over. Checked as a whole when the server starts.
+//! What happens at a site when jobs are created and changed: the action lists of the job configuration, with
+//! SciCat's keywords, so that a site can keep its YAML file. Checked as a whole when the server starts.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::published_data::schema::Schema;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "actionType", rename_all = "lowercase")]
 pub enum Action {
-    /// Refuses jobs whose request or datasets do not fit.
+    /// Refuses jobs whose request or datasets do not match.
     Validate(Validate),
-    /// Takes other actions by what a value is.
+    /// Runs other actions depending on a value.
     Switch(Switch),
     /// Refuses the job.
     Error(Refusal),
@@ -23,13 +23,13 @@ pub enum Action {
     Log(Log),
     /// Sends a request to another server.
     Url(Url),
-    /// Sends a mail.
+    /// Sends an e-mail.
     Email(Email),
     /// Publishes to a message broker.
     RabbitMq(Publish),
 }
 
-/// Paths and the JSON schemas that what they lead to must satisfy.
+/// Paths, and the JSON schemas that the values there must satisfy.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Validate {
@@ -39,11 +39,11 @@ pub struct Validate {
     pub datasets: Map<String, Value>,
 }
 
-/// The first case that fits decides which actions are taken.
+/// Runs the actions of the first case that matches.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// When it is decided.
+    /// When the switch is evaluated.
     pub phase: Phase,
     /// A path in `request`, `job` or `datasets`, e.g. `request.type`.
     pub property: String,
@@ -51,23 +51,23 @@ pub struct Switch {
     pub cases: Vec<Case>,
 }
 
-/// When an action is taken.
+/// When an action runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Before the job is stored.
     Validate,
-    /// After it.
+    /// After the job is stored.
     Perform,
     /// Both.
     All,
 }
 
-/// A case: by `match`, `regex` or `schema`; one with none of them fits always.
+/// A case with `match`, `regex` or `schema`; a case with none of them always matches.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// The value itself.
+    /// The exact value.
     #[serde(default, rename = "match")]
     pub equals: Option<Value>,
     /// An expression between slashes, with flags: `/^raw/i`.
@@ -76,17 +76,17 @@ pub struct Case {
     /// A JSON schema.
     #[serde(default)]
     pub schema: Option<Value>,
-    /// What is done then.
+    /// The actions of this case.
     pub actions: Vec<Action>,
 }
 
-/// What a job is refused with.
+/// The error with which a job is refused.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {
     /// Template of the message.
     pub message: String,
-    /// The status; 400 if nothing is said.
+    /// The status; 400 if not given.
     #[serde(default)]
     pub status: Option<Value>,
 }
@@ -95,57 +95,57 @@ pub struct Refusal {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
-    /// At start.
+    /// At the start of the server.
     pub init: Option<String>,
     /// Before a job is stored.
     pub validate: Option<String>,
-    /// After it.
+    /// After the job is stored.
     #[serde(rename = "performJob", alias = "perform")]
     pub perform_job: Option<String>,
 }
 
-/// A request.
+/// A request to another server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Url {
     /// Template of the URL.
     pub url: String,
-    /// `GET` if nothing is said.
+    /// The method; `GET` if not given.
     #[serde(default)]
     pub method: Option<String>,
     /// Templates of header values.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Template of the body; an object is sent as JSON, its texts being templates.
+    /// Template of the body; an object is sent as JSON, and its texts are templates.
     #[serde(default)]
     pub body: Option<Value>,
-    /// A failure is logged and no more.
+    /// Whether a failure is only logged.
     #[serde(default)]
     pub ignore_errors: bool,
 }
 
-/// A mail.
+/// An e-mail.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Email {
-    /// Template of the addressees, separated by commas.
+    /// Template of the recipients, separated by commas.
     pub to: String,
-    /// The sender, if other than the site's.
+    /// The sender, if not the site's.
     #[serde(default)]
     pub from: Option<String>,
     /// Template of the subject.
     pub subject: String,
-    /// File with the template of the body, HTML.
+    /// File with the HTML template of the body.
     pub body_template_file: String,
-    /// The template, read at start.
+    /// The template, read when the server starts.
     #[serde(skip)]
     pub body: String,
-    /// A failure is logged and no more.
+    /// Whether a failure is only logged.
     #[serde(default)]
     pub ignore_errors: bool,
 }
 
-/// What a mail says whose template is not there.
+/// Text of a mail whose template file is missing.
 const PLAIN_MAIL: &str =
     "<p>Job {{job.id}} of type {{job.type}}: {{job.statusCode}}, {{job.statusMessage}}</p>";
 
@@ -174,9 +174,9 @@ struct OperationInFile {
     actions: Vec<Action>,
 }
 
-/// Reads SciCat's YAML file of job types: its version, if it says one, and the types.
+/// Reads SciCat's YAML file of job types; returns its version, if given, and the types.
 ///
-/// Errors: what cannot be read, in words for the operator.
+/// Errors: a description for the operator of what is invalid.
 pub fn read_file(text: &str) -> Result<(Option<String>, Vec<JobType>), String> {
     let value: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     let file: ConfigurationFile = serde_json::from_value(value).map_err(|error| error.to_string())?;
@@ -191,9 +191,9 @@ pub fn read_file(text: &str) -> Result<(Option<String>, Vec<JobType>), String> {
     Ok((file.config_version, file.jobs.into_iter().map(job_type).collect()))
 }
 
-/// Makes actions ready: reads the templates of mails, and refuses what could not be done.
+/// Prepares actions: reads the templates of mails, and refuses actions that cannot be executed.
 ///
-/// Errors: which action cannot be done and why.
+/// Errors: which action cannot be executed and why.
 pub(crate) fn prepare(actions: &mut [Action]) -> Result<(), String> {
     for action in actions {
         match action {
@@ -256,7 +256,7 @@ pub(crate) fn prepare(actions: &mut [Action]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether any action publishes to a message broker.
+/// Says whether any action publishes to a message broker.
 pub(crate) fn has_publish(actions: &[Action]) -> bool {
     actions.iter().any(|action| match action {
         Action::RabbitMq(_) => true,
@@ -265,10 +265,10 @@ pub(crate) fn has_publish(actions: &[Action]) -> bool {
     })
 }
 
-/// Longest name of an exchange, a queue or a routing key in AMQP 0-9-1, in bytes.
+/// Maximum length of the name of an exchange, a queue or a routing key in AMQP 0-9-1, in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Refuses a body with a text that is no template.
+/// Refuses a body with a text that is not a valid template.
 fn check_body(body: &Value) -> Result<(), String> {
     match body {
         Value::String(text) => template::check(text),
@@ -278,13 +278,13 @@ fn check_body(body: &Value) -> Result<(), String> {
     }
 }
 
-/// The method of a request.
+/// Returns the method of a request.
 pub(crate) fn method(url: &Url) -> Result<http::Method, String> {
     let name = url.method.as_deref().unwrap_or("GET").to_ascii_uppercase();
     name.parse().map_err(|_| format!("{name:?} is no method of HTTP"))
 }
 
-/// The expression of `/^raw/i`; one without slashes is taken as it is.
+/// Compiles an expression such as `/^raw/i`; one without slashes is taken as it is.
 pub(crate) fn pattern(text: &str) -> Result<pinakes_store::Pattern, String> {
     let inside = text.strip_prefix('/').and_then(|it| it.rsplit_once('/'));
     let (expression, flags) = inside.unwrap_or((text, ""));
@@ -307,10 +307,10 @@ pub struct JobType {
     /// Conditions that every dataset of the job must meet, e.g. `datasetlifecycle.archivable = true`.
     #[serde(default)]
     pub require: std::collections::BTreeMap<String, serde_json::Value>,
-    /// What happens when one is created.
+    /// What happens when a job is created.
     #[serde(default)]
     pub create_actions: Vec<Action>,
-    /// What happens when one is changed.
+    /// What happens when a job is changed.
     #[serde(default)]
     pub update_actions: Vec<Action>,
 }
@@ -319,13 +319,13 @@ pub struct JobType {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Publish {
-    /// A topic exchange; made, durable, if it is not there.
+    /// A topic exchange; declared as durable if it does not exist.
     pub exchange: String,
-    /// A queue that is bound to it; made, durable, if it is not there.
+    /// A queue that is bound to it; declared as durable if it does not exist.
     pub queue: String,
     /// The routing key of the message, and of the binding.
     pub key: String,
-    /// A failure is logged and no more.
+    /// Whether a failure is only logged.
     #[serde(default)]
     pub ignore_errors: bool,
 }
@@ -379,8 +379,8 @@ jobs:
         prepare(&mut archive.create_actions)
     }
 
-    /// What a site writes beside what the test above has: aliases, defaults, messages, mails whose template lies
-    /// elsewhere, a `log` without words.
+    /// What site files contain beyond the test above: aliases, defaults, messages, mails whose template is
+    /// stored elsewhere, a `log` without messages.
     #[test]
     fn a_file_of_many_actions_loads() -> Result<(), String> {
         const FILE: &str = r##"

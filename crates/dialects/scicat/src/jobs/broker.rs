@@ -1,7 +1,7 @@
-//! Messages about jobs to a RabbitMQ broker (AMQP 0-9-1), for consumers that archive and retrieve.
+//! Sends messages about jobs to a RabbitMQ broker (AMQP 0-9-1), for consumers that archive and retrieve.
 //!
-//! A connection is made for each message: jobs are few, and none has to be kept alive or found broken. A message
-//! counts as sent when the broker has confirmed it.
+//! Each message uses a new connection: jobs are rare, and so no connection has to be kept alive or checked. A
+//! message counts as sent when the broker has confirmed it.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use lapin::{BasicProperties, Connection, DefaultConnectionBuilder, ExchangeKind}
 use crate::jobs::actions::Publish;
 use crate::settings::Settings;
 
-/// Delivery mode of messages that outlive the broker.
+/// Delivery mode of messages that survive a restart of the broker.
 const PERSISTENT: u8 = 2;
-/// What a connection is closed with that has done its work.
+/// Reply code for closing a connection normally.
 const DONE: u16 = 200;
 
-/// Hands a message to the broker of the settings and waits until it is confirmed, for so long at most.
+/// Sends a message to the configured broker and waits for its confirmation, for at most `timeout`.
 ///
-/// Errors: what the broker, named by host and port, said.
+/// Errors: what the broker, named by host and port, answered.
 pub(super) async fn publish(
     settings: &Settings,
     to: &Publish,
@@ -41,7 +41,7 @@ pub(super) async fn publish(
     }
 }
 
-/// Whether the broker took the message.
+/// Says whether the broker accepted the message.
 async fn exchange(settings: &Settings, to: &Publish, message: &[u8]) -> lapin::Result<bool> {
     pinakes_tls::provider();
     let scheme = if settings.rabbitmq_tls { AMQPScheme::AMQPS } else { AMQPScheme::AMQP };
@@ -77,7 +77,7 @@ async fn send(connection: &Connection, to: &Publish, message: &[u8]) -> lapin::R
     channel.queue_declare(queue.into(), QueueDeclareOptions::durable(), FieldTable::default()).await?;
     let options = QueueBindOptions::default();
     channel.queue_bind(queue.into(), exchange.into(), key.into(), options, FieldTable::default()).await?;
-    // Mandatory: a message that reaches no queue comes back.
+    // Mandatory: a message that cannot be routed to a queue is returned.
     let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
     let properties = BasicProperties::default()
         .with_delivery_mode(PERSISTENT)

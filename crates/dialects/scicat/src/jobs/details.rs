@@ -1,5 +1,5 @@
-//! Jobs together with their datasets: `include` of lists, and `datasetDetails`, which adds what belongs to the datasets.
-//! Only what the caller may read is shown, written while the client takes it.
+//! Jobs with their datasets: `include` in lists, and `datasetDetails`, which adds the datasets' own relations. Only
+//! what the caller may read is shown; it is written while the client receives it.
 
 use axum::extract::State;
 use http::{HeaderMap, StatusCode};
@@ -21,14 +21,14 @@ use crate::kinds::JOB;
 use crate::projection::Projection;
 use crate::rights::Rights;
 
-/// Relations of a dataset that details hold.
+/// Relations of a dataset that details include.
 const RELATIONS: [&str; 3] = ["datablocks", "origdatablocks", "attachments"];
-/// Datasets that one answer shows at most.
+/// Maximum number of datasets in one answer.
 const MAX_SHOWN: usize = 10_000;
 
 /// `GET /jobs?filter={"include":["datasets"]}`.
 ///
-/// Errors: 400 for another relation.
+/// Errors: 400 for a relation other than `datasets`.
 pub(super) async fn list_with_datasets(asker: &Asker, filter: &Filter, visible: Expr, api: Api) -> Answer {
     if filter.include.iter().any(|it| !["datasets", "all"].contains(&it.relation.as_str())) {
         return Err(ScicatError::bad_request(
@@ -39,8 +39,8 @@ pub(super) async fn list_with_datasets(asker: &Asker, filter: &Filter, visible: 
     answer(asker, filter, visible, "datasets", &[], api).await
 }
 
-/// v3: `?jobId=&datasetFields=&include=&includeFields=`, the datasets of a job. v4: `?filter=`, jobs with their datasets
-/// and what belongs to those.
+/// v3: `?jobId=&datasetFields=&include=&includeFields=`, the datasets of a job. v4: `?filter=`, jobs with their
+/// datasets and the datasets' relations.
 pub(super) async fn dataset_details(
     app: State<Scicat>,
     asker: Asker,
@@ -60,7 +60,7 @@ pub(super) async fn dataset_details(
     answer(&asker, &filter, visible, "datasetDetails", &RELATIONS, api).await
 }
 
-/// The datasets of a job that the caller may see.
+/// Answers with the datasets of a job that the caller may see.
 async fn of_job(app: &Scicat, asker: &Asker, query: &QueryText) -> Answer {
     let record = readable(app, asker, query.get("jobId").unwrap_or_default()).await?;
     let pids = rules::pids(&object(&record)?)?;
@@ -83,7 +83,7 @@ async fn of_job(app: &Scicat, asker: &Asker, query: &QueryText) -> Answer {
     read::answer_list(asker, &filter, asker.rights.visible(), Api::V3).await
 }
 
-/// The jobs of a filter, each with its datasets in `field`.
+/// Answers with the jobs of a filter, each with its datasets in `field`.
 async fn answer(
     asker: &Asker,
     filter: &Filter,
@@ -114,7 +114,7 @@ async fn answer(
                 }
                 separator = b",";
             }
-            // One who left needs no end.
+            // If the client has gone away, the missing end does not matter.
             let _ = sink.push(if separator == b"[" { b"[]" } else { b"]" });
             Ok(())
         })
@@ -131,7 +131,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes one job; false when nobody takes more.
+    /// Writes one job; returns false when the client has gone away.
     fn push(
         &self,
         view: &mut View<'_>,
@@ -167,7 +167,7 @@ impl Writer {
     }
 }
 
-/// Fields of a dataset without the names that lie in its relations.
+/// Removes the names that belong to relations from the fields of a dataset.
 fn without(fields: Projection, relations: &[&str]) -> Projection {
     match fields {
         Projection::Only(mut names) => {

@@ -1,4 +1,4 @@
-//! The forms of a job: stored and shown by v4 as it is, turned into that of v3 and back.
+//! The forms of a job: stored and shown by v4 as it is, converted to the form of v3 and back.
 //!
 //! | v3 | v4 |
 //! |---|---|
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::documents::merge_patch;
 use crate::documents::normalise_dates;
 
-/// Fields of v3 and where v4 keeps them.
+/// Fields of v3 and the fields in which v4 stores them.
 const NAMES: [(&str, &str); 6] = [
     ("id", "_id"),
     ("emailJobInitiator", "contactEmail"),
@@ -22,10 +22,10 @@ const NAMES: [(&str, &str); 6] = [
     ("executionTime", "jobParams.executionTime"),
 ];
 
-/// Members of `jobParams` that v3 shows beside it.
+/// Members of `jobParams` that v3 shows at the top level.
 const LIFTED: [&str; 2] = ["datasetList", "executionTime"];
 
-/// The name that v4 has for a field of v3, or what lies below it.
+/// Returns v4's name for a field of v3, or for a path below it.
 fn v4_name(name: &str) -> String {
     let (first, below) = match name.split_once('.') {
         Some((first, below)) => (first, Some(below)),
@@ -38,7 +38,7 @@ fn v4_name(name: &str) -> String {
     }
 }
 
-/// A condition, or the fields of a search, with v4's names, at any depth.
+/// Renames the fields of a condition or a search to v4's names, at any depth.
 pub(super) fn with_v4_names(condition: Map<String, Value>) -> Map<String, Value> {
     condition.into_iter().map(|(name, value)| (v4_name(&name), inside(value))).collect()
 }
@@ -51,7 +51,8 @@ fn inside(value: Value) -> Value {
     }
 }
 
-/// A filter whose condition and order have v4's names; the fields it chooses are those of the answer.
+/// Renames the fields in the condition and order of a filter to v4's names; the fields that it selects are
+/// those of the answer.
 pub(super) fn filter_with_v4_names(mut filter: Value) -> Value {
     if let Some(condition) = filter.get_mut("where") {
         *condition = inside(condition.take());
@@ -69,7 +70,7 @@ fn v4_order(part: &str) -> String {
     }
 }
 
-/// Turns a stored job into what v3 shows.
+/// Converts a stored job to what v3 shows.
 pub(super) fn show_as_v3(job: &mut Map<String, Value>) {
     let mut stored = std::mem::take(job);
     let mut params = match stored.shift_remove("jobParams") {
@@ -104,7 +105,7 @@ pub(super) fn show_as_v3(job: &mut Map<String, Value>) {
     }
 }
 
-/// A checked body of v3's create in the form of v4.
+/// Converts a checked body of v3's create to the form of v4.
 pub(crate) fn v4_of_create(mut body: Map<String, Value>) -> Map<String, Value> {
     let mut params = match body.shift_remove("jobParams") {
         Some(Value::Object(params)) => params,
@@ -118,14 +119,15 @@ pub(crate) fn v4_of_create(mut body: Map<String, Value>) -> Map<String, Value> {
     }
     let mut job: Map<String, Value> = body.into_iter().map(|(name, value)| (v4_name(&name), value)).collect();
     job.insert("jobParams".to_owned(), Value::Object(params));
-    // v3 has one text for what v4 tells apart.
+    // v3 has one text for both the code and the message.
     if let Some(status) = job.get("statusCode").filter(|it| it.is_string()).cloned() {
         job.insert("statusMessage".to_owned(), status);
     }
     job
 }
 
-/// A checked body of v3's update in the form of v4. v3 has one text for what v4 tells apart.
+/// Converts a checked body of v3's update to the form of v4. v3 has one text for both the code and the
+/// message.
 pub(super) fn v4_of_update(mut body: Map<String, Value>) -> Map<String, Value> {
     normalise_dates(&mut body, &["executionTime"]);
     if let Some(status) = body.shift_remove("jobStatusMessage") {
@@ -135,7 +137,8 @@ pub(super) fn v4_of_update(mut body: Map<String, Value>) -> Map<String, Value> {
     body
 }
 
-/// Replaces the fields that an update names; a merge patch changes what its result names and leaves the rest.
+/// Replaces the fields that an update names; a merge patch is merged into `jobResultObject` instead of
+/// replacing it.
 pub(super) fn apply(job: &mut Map<String, Value>, changes: &Map<String, Value>, is_merge: bool) {
     for (name, value) in changes {
         if is_merge && name == "jobResultObject" {

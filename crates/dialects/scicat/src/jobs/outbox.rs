@@ -1,9 +1,10 @@
-//! The actions of jobs that reach outside, until they are done. An entry is written in the transaction that stores or
-//! changes the job, and goes when the last action is done, so that a crash in between loses none.
+//! The outbox of job actions that call other servers. An entry is written in the transaction that stores or changes the
+//! job, and deleted when the last action is done, so that a crash in between loses none.
 //!
-//! The request itself makes the first try, holding the entry as a job of the store's queue. What another server does not
-//! take now is tried again by a thread of this server, or of any other on the same records, after waits that double, so
-//! often as the settings say. Each action is done at least once: one whose end was not noted before a crash is done again.
+//! The request itself makes the first attempt, holding the entry as a job of the store's queue. If another server fails
+//! to accept an action, a thread of this server, or of any other server on the same records, retries it after intervals
+//! that double, as many times as the settings allow. Each action is executed at least once: one that finished but was
+//! not recorded before a crash is executed again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -22,20 +23,20 @@ use crate::error::ScicatError;
 use crate::kinds::JOB_ACTION;
 use crate::settings::Settings;
 
-/// The queue that all entries of a tenant are in.
+/// The queue of all entries of a tenant.
 const QUEUE: &str = "scicat-job-action";
-/// Longest wait between two tries.
+/// Maximum wait between two attempts.
 const LONGEST_WAIT_MS: u64 = 3_600_000;
-/// What a try may take beyond the time of its actions, in milliseconds.
+/// Time that an attempt may take beyond the timeouts of its actions, in milliseconds.
 const SLACK_MS: u64 = 10_000;
-/// How often a tenant is looked at in which entries wait.
+/// How often a tenant with waiting entries is checked.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often, at most, one is looked at in which none did: another server may have left some.
+/// Maximum rate at which a tenant without waiting entries is checked: another server may have left some.
 const IDLE: Duration = Duration::from_secs(60);
-/// Tries that are under way at a time, behind those of requests.
+/// Maximum number of concurrent retries, not counting the attempts of requests.
 const CONCURRENT: usize = 8;
 
-/// Which list of actions of the job's type is meant.
+/// Selects one of the action lists of the job's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Operation {
@@ -43,7 +44,7 @@ pub(super) enum Operation {
     Update,
 }
 
-/// What a try needs to know.
+/// What an attempt needs to know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -54,7 +55,7 @@ struct Entry {
     request: Map<String, Value>,
     pids: Vec<String>,
     job: Map<String, Value>,
-    /// How many of the actions, switches decided, are done.
+    /// How many of the actions are done, counted after switches are resolved.
     n_done: usize,
 }
 
@@ -67,9 +68,9 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Writes the entry, held for the try of the request.
+    /// Writes the entry and holds it for the attempt of the request.
     ///
-    /// Errors: the store.
+    /// Errors: those of the store.
     pub(super) fn put(&self, txn: &mut Txn<'_>) -> Result<Held, StoreError> {
         let id = self.entry.id.as_str();
         txn.insert(&JOB_ACTION, id, &json!(self.entry))?;
@@ -80,7 +81,7 @@ impl Pending {
     }
 }
 
-/// An entry that is held for a try.
+/// An entry that is held for an attempt.
 #[derive(Debug)]
 pub(super) struct Held {
     lease: Lease,
@@ -89,7 +90,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Notes that actions are done, so that another try begins behind them.
+    /// Records that actions are done, so that another attempt continues after them.
     async fn note_done(&mut self, tenant: &Tenant, n_done: usize) -> Result<(), StoreError> {
         let (lease, lease_ms) = (self.lease.clone(), self.lease_ms);
         let noted = tenant.write(move |txn| {
@@ -105,7 +106,7 @@ impl Held {
         Ok(())
     }
 
-    /// Takes the entry away: all is done, or given up.
+    /// Deletes the entry: all actions are done, or abandoned.
     async fn finish(self, tenant: &Tenant) {
         let lease = self.lease;
         let id = lease.id.clone();
@@ -115,7 +116,7 @@ impl Held {
             Ok::<_, StoreError>(())
         });
         match finished.await {
-            // Another took it over meanwhile, and finishes it.
+            // Another server has taken the entry over and will finish it.
             Ok(_) | Err(StoreError::LeaseLost { .. }) => {}
             Err(error) => {
                 tracing::warn!(entry = id, %error, "job action: it is done, which could not be noted; it is done again");
@@ -124,28 +125,29 @@ impl Held {
     }
 }
 
-/// The entries of all tenants. Cheap to clone.
+/// The outboxes of all tenants. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Outbox(Arc<Shared>);
 
 struct Shared {
     context: Context,
     settings: Arc<Settings>,
-    /// This server's name on entries that it holds.
+    /// This server's name in the leases that it holds.
     owner: OnceLock<String>,
-    /// When a tenant is looked at next.
+    /// When each tenant is checked next.
     known: Mutex<HashMap<String, Instant>>,
     tries: Arc<Semaphore>,
 }
 
 impl Outbox {
-    /// For a server's parts. Nothing is tried again until it is started.
+    /// Creates the outbox from a server's shared parts. Nothing is retried until [`start`](Self::start).
     pub(crate) fn new(context: Context, settings: Arc<Settings>) -> Self {
         let tries = Arc::new(Semaphore::new(CONCURRENT));
         Self(Arc::new(Shared { context, settings, owner: OnceLock::new(), known: Mutex::default(), tries }))
     }
 
-    /// Tries again, on a thread of its own, what waits in any tenant, if any type of jobs has actions that reach outside.
+    /// Starts a thread that retries waiting entries of all tenants, if any job type has actions that call other
+    /// servers.
     pub(crate) fn start(&self) {
         let settings = &self.0.settings;
         let lists = settings.job_types.iter().flat_map(|it| [&it.create_actions, &it.update_actions]);
@@ -159,7 +161,7 @@ impl Outbox {
         }
     }
 
-    /// The entry of a change of a job; none when none of the actions to be taken reaches outside.
+    /// Returns the entry for a change of a job; `None` if none of the actions to run calls another server.
     pub(super) fn pending(
         &self,
         job_type: &str,
@@ -180,10 +182,10 @@ impl Outbox {
         Some(Pending { entry, owner: self.0.owner().to_owned(), lease_ms: lease_ms(settings, n_outside) })
     }
 
-    /// Takes the actions of a job that is stored, one after the other. What another server does not take now is tried
-    /// again later, and no error.
+    /// Runs the actions of a stored job, one after the other. An action that another server does not accept now is
+    /// retried later and is not an error.
     ///
-    /// Errors: what an action refuses; 500 in shape E2 for the first that no further try could do. The job stays.
+    /// Errors: what an action refuses; 500 in shape E2 for the first action that no retry can complete. The job stays.
     pub(super) async fn perform(
         &self,
         tenant: &Tenant,
@@ -192,21 +194,21 @@ impl Outbox {
         scene: &Scene,
     ) -> Result<(), ScicatError> {
         if let Some(held) = &held {
-            // Should this request end before its time.
+            // In case this request ends early.
             self.0.look_in(tenant.name(), Duration::from_millis(held.lease_ms.into()));
         }
         self.0.perform(tenant, held, actions, scene).await
     }
 }
 
-/// How long a try holds its entry.
+/// Returns how long an attempt holds its entry.
 fn lease_ms(settings: &Settings, n_outside: usize) -> u32 {
     let n = u64::try_from(n_outside).unwrap_or(u64::MAX);
     let ms = settings.outgoing_timeout_ms.saturating_mul(n).saturating_add(SLACK_MS);
     u32::try_from(ms).unwrap_or(u32::MAX)
 }
 
-/// The wait behind a try, counted from 1.
+/// Returns the wait after an attempt, counted from 1.
 fn wait_ms(first_ms: u64, n_tries: u64) -> u64 {
     let doubled = n_tries.saturating_sub(1).min(32);
     first_ms.saturating_mul(1 << doubled).min(LONGEST_WAIT_MS)
@@ -221,7 +223,7 @@ impl Shared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a tenant looked at after this time, or before.
+    /// Schedules a check of a tenant after this time, or earlier if one is already scheduled.
     fn look_in(&self, tenant: &str, wait: Duration) {
         let next = Instant::now() + wait;
         self.known().entry(tenant.to_owned()).and_modify(|it| *it = next.min(*it)).or_insert(next);
@@ -246,7 +248,7 @@ impl Shared {
                     {
                         tracing::warn!(%error, "job action: it is done, which could not be noted");
                         if matches!(error, StoreError::LeaseLost { .. }) {
-                            return Ok(()); // Another goes on.
+                            return Ok(()); // Another server has taken over.
                         }
                     }
                     continue;
@@ -261,7 +263,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Plans the next try, or gives up.
+    /// Schedules the next attempt, or gives up.
     async fn end_try(
         &self,
         tenant: &Tenant,
@@ -286,7 +288,7 @@ impl Shared {
                 let (lease, after_ms) = (held.lease, u32::try_from(wait_ms).unwrap_or(u32::MAX));
                 let released = tenant.write(move |txn| txn.release_lease(&lease, after_ms));
                 if let Err(error) = released.await {
-                    // It is taken when the lease ends.
+                    // The entry is retried when the lease expires.
                     let error: StoreError = error;
                     tracing::warn!(job, %error, "job action: the wait could not be noted");
                 }
@@ -305,7 +307,8 @@ impl Shared {
         Err(ScicatError::short(StatusCode::INTERNAL_SERVER_ERROR, message))
     }
 
-    /// Tries what is due in a tenant. Gives how long it need not be looked at, or nothing when it is gone.
+    /// Retries what is due in a tenant. Returns how long to wait before the next check, or `None` if the tenant is
+    /// gone.
     async fn look_at(self: &Arc<Self>, name: &str) -> Option<Duration> {
         let tenant = self.context.catalogue().tenant_aside(name).await.ok()?;
         loop {
@@ -321,7 +324,7 @@ impl Shared {
         }
     }
 
-    /// Tries the entry that has waited longest, if one is due; otherwise gives how long to wait.
+    /// Retries the entry that has waited longest, if one is due; otherwise returns how long to wait.
     async fn try_first(self: &Arc<Self>, tenant: &Tenant) -> Result<Option<Duration>, StoreError> {
         let waiting = tenant.read(Weight::Point, |view| view.jobs(QUEUE, 1)).await?;
         if waiting.is_empty() {
@@ -329,7 +332,7 @@ impl Shared {
         }
         let permit = self.tries.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let owner = self.owner().to_owned();
-        // Long enough for any list of actions of the settings; how many there are is known once the entry is read.
+        // Long enough for any configured list of actions; the actual number is only known once the entry is read.
         let n_most = self.settings.job_types.iter().flat_map(|it| [&it.create_actions, &it.update_actions]);
         let n_most = n_most.map(|it| crate::jobs::outside::n_outside(it)).max().unwrap_or(1);
         let lease_ms = lease_ms(&self.settings, n_most);
@@ -376,7 +379,7 @@ impl Shared {
             return held.finish(tenant).await;
         };
         if u64::from(self.settings.job_action_attempts) < held.lease.turn {
-            // Every try ended before its end could be noted.
+            // Every attempt ended before its outcome could be recorded.
             tracing::error!(job = scene.job_id(), n_tries = held.lease.turn - 1, "job action: given up");
             return held.finish(tenant).await;
         }
@@ -392,12 +395,12 @@ impl Shared {
                 return drop(self.end_try(tenant, Some(held), &scene, failure).await);
             }
         }
-        // What went wrong is in the log: nobody waits for this answer.
+        // The failure has been logged; nobody waits for this result.
         drop(self.perform(tenant, Some(held), &list, &scene).await);
     }
 }
 
-/// Looks at the tenants in turn until the server goes away.
+/// Checks the tenants in turn until the server shuts down.
 fn run_tries(weak: &Weak<Shared>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
@@ -410,18 +413,18 @@ fn run_tries(weak: &Weak<Shared>) {
                 tracing::error!(%error, "job action: the tenants are not known; what waits in them is tried once they are met");
                 Vec::new()
             });
-            // One after the other, so that a server of many does not open them all at once.
+            // One at a time, so that a server with many tenants does not open them all at once.
             for (tenant, wait) in names.iter().zip(1..) {
                 shared.look_in(&tenant.name, LOOK * wait);
             }
         }
-        // Not held while it sleeps, so that the server can go away.
+        // The reference is dropped while sleeping, so that the server can shut down.
         while let Some(shared) = weak.upgrade() {
             let now = Instant::now();
             let due: Vec<String> =
                 shared.known().iter().filter(|it| *it.1 <= now).map(|it| it.0.clone()).collect();
             for name in due {
-                // Not again while it is looked at, unless a request asks for it.
+                // Not checked again while a check is running, unless a request asks for it.
                 let meanwhile = now + Duration::from_millis(LONGEST_WAIT_MS);
                 shared.known().insert(name.clone(), meanwhile);
                 let shared = Arc::clone(&shared);
@@ -432,7 +435,7 @@ fn run_tries(weak: &Weak<Shared>) {
                         known.remove(&name);
                         return;
                     };
-                    // Of many tenants one a second is looked at.
+                    // With many idle tenants, one per second is checked.
                     let n = u32::try_from(known.len()).unwrap_or(u32::MAX);
                     let wait = if wait == IDLE { wait.max(LOOK * n) } else { wait };
                     let next = Instant::now() + wait;

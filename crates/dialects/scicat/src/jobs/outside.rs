@@ -1,10 +1,10 @@
-//! Which actions ask other servers for something.
+//! Which actions call other servers.
 
 use crate::jobs::actions::Action;
 use crate::settings::Settings;
 
 impl Action {
-    /// Whether another server is asked for something when it is taken, switches aside.
+    /// Says whether running this action calls another server; switches are not considered.
     pub(crate) fn reaches_outside(&self, settings: &Settings) -> bool {
         match self {
             Self::Url(_) | Self::Email(_) => true,
@@ -14,7 +14,7 @@ impl Action {
     }
 }
 
-/// Whether any action, in switches too, asks another server for something.
+/// Says whether any action calls another server, including those in switches.
 pub(crate) fn reach_outside(actions: &[Action], settings: &Settings) -> bool {
     actions.iter().any(|action| match action {
         Action::Switch(switch) => switch.cases.iter().any(|it| reach_outside(&it.actions, settings)),
@@ -22,7 +22,7 @@ pub(crate) fn reach_outside(actions: &[Action], settings: &Settings) -> bool {
     })
 }
 
-/// How many actions, in all cases of switches, may ask another server for something.
+/// Returns how many actions may call another server, over all cases of switches.
 pub(crate) fn n_outside(actions: &[Action]) -> usize {
     let n = |action: &Action| match action {
         Action::Switch(switch) => switch.cases.iter().map(|it| n_outside(&it.actions)).sum(),

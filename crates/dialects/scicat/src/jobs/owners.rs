@@ -1,5 +1,5 @@
-//! Whose a new job is, and with whose rights its datasets are looked at. Admins and the groups that create any job name
-//! owners as they like, or none; others are the owners themselves, with one of their groups.
+//! Who owns a new job, and whose rights apply to its datasets. Admins and the groups that may create any job can name
+//! any owner, or none; other callers own their jobs themselves, with one of their groups.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::kinds::{FILES, ORIG_DATABLOCK};
 use crate::rights::Rights;
 use crate::settings::Settings;
 
-/// Whose a job is to be.
+/// The owner of a new job.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Owner {
     pub(super) user: Option<String>,
@@ -27,11 +27,11 @@ pub(super) struct Owner {
     pub(super) email: Option<String>,
 }
 
-/// Who asks for a job.
+/// The caller who asks for a job.
 #[derive(Clone)]
 pub(super) struct Applicant {
     rights: Rights,
-    /// Creates jobs for anybody, with the rights of the owner whom the job names.
+    /// May create jobs for anyone, with the rights of the owner that the job names.
     is_privileged: bool,
     everyone: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl Applicant {
         self.rights.caller()
     }
 
-    /// The user of that name, with the groups that count.
+    /// Returns the user of that name, with the groups that count.
     fn user(&self, view: &mut View<'_>, name: &str) -> Result<Option<Caller>, ScicatError> {
         if self.caller().username() == Some(name) {
             return Ok(Some(self.caller().clone()));
@@ -56,8 +56,8 @@ impl Applicant {
         Ok(found.map(|it| Caller::of(it, &self.everyone)))
     }
 
-    /// Decides whose the job is, and whether the applicant may have it. v3 leaves the owner's group to be taken from the
-    /// datasets.
+    /// Determines the owner of the job, and whether the applicant may create it. In v3 the owner's group may be derived
+    /// from the datasets.
     ///
     /// Errors: 403 and 422 in shape E2.
     pub(super) fn admit(
@@ -126,7 +126,7 @@ impl Applicant {
         Ok(Owner { user, group: Some(group), email: wished.email.or_else(|| email_of(caller)) })
     }
 
-    /// With whose groups the datasets are looked at; none sees only what is public.
+    /// Returns whose rights apply to the datasets; with `None`, only public ones are accessible.
     fn judge(&self, owner: &Owner, named: Option<Caller>) -> Option<Judge> {
         if self.rights.is_admin {
             return Some(Judge::Anything);
@@ -170,7 +170,7 @@ impl Applicant {
         if is_allowed { Ok(()) } else { Err(ScicatError::forbidden("Unauthorized to create this job.")) }
     }
 
-    /// The group of a job that v3 asks for: that of its datasets which is the owner's too.
+    /// Returns the group of a job created through v3: a group of its datasets to which the owner belongs.
     fn group_of_v3(
         &self,
         job_type: &JobType,
@@ -204,13 +204,13 @@ impl Applicant {
     }
 }
 
-/// `jobParams.username` of v3.
+/// Returns `jobParams.username` of v3.
 fn username_of_v3(job: &Map<String, Value>) -> Option<String> {
     let name = job.get("jobParams")?.get("username")?.as_str()?;
     Some(name.to_owned()).filter(|it| !it.is_empty())
 }
 
-/// Those whose sight of datasets counts.
+/// Whose access rights to datasets apply.
 enum Judge {
     Anything,
     Rights(Rights),
@@ -237,7 +237,7 @@ impl Judge {
     }
 }
 
-/// Refuses a job for files that its datasets do not have.
+/// Refuses a job for files that its datasets do not contain.
 ///
 /// Errors: 422 in shape E1.
 pub(super) fn require_files(
@@ -260,7 +260,7 @@ pub(super) fn require_files(
     Ok(())
 }
 
-/// Takes away the paths of a block's files.
+/// Removes the paths of a block's files from the missing ones.
 fn cross_off(view: &mut View<'_>, block: &Record, missing: &mut HashSet<&str>) -> Result<(), ScicatError> {
     let mut damage = None;
     view.members(&ORIG_DATABLOCK, block, 0, |_, _, chunk| {

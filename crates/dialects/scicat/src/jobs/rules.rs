@@ -1,4 +1,4 @@
-//! Which jobs a site takes, and from whom: the types of its settings, with the words SciCat has for callers
+//! Which jobs a site accepts, and from whom: the types in its settings, with SciCat's keywords for callers
 //! (`#datasetOwner`, `@group`, …).
 
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::kinds::DATASET;
 use crate::rights::Rights;
 use crate::settings::Settings;
 
-/// Most datasets of one job.
+/// Maximum number of datasets of one job.
 const MAX_DATASETS: usize = 100_000;
 
-/// The type of that name.
+/// Returns the job type of that name.
 ///
 /// Errors: 400 in shape E2 for a type that the site does not have.
 pub(super) fn job_type<'a>(settings: &'a Settings, name: &str) -> Result<&'a JobType, ScicatError> {
@@ -27,7 +27,7 @@ pub(super) fn job_type<'a>(settings: &'a Settings, name: &str) -> Result<&'a Job
     known.ok_or_else(|| ScicatError::short(StatusCode::BAD_REQUEST, format!("Invalid job type: {name}")))
 }
 
-/// The datasets of a job, each with the files meant; no files means all.
+/// Returns the datasets of a job, each with its selected files; an empty list means all files.
 ///
 /// Errors: 422 in shape E2 for a value that is not a list, or whose items name no dataset.
 pub(super) fn list(job: &Map<String, Value>) -> Result<Vec<(String, Vec<String>)>, ScicatError> {
@@ -72,12 +72,13 @@ fn malformed(fault: &str) -> ScicatError {
     ScicatError::Said { status, body }
 }
 
-/// The pids of a job's datasets. Errors: as for [`list`].
+/// Returns the pids of a job's datasets. Errors: as for [`list`].
 pub(super) fn pids(job: &Map<String, Value>) -> Result<Vec<String>, ScicatError> {
     Ok(list(job)?.into_iter().map(|it| it.0).collect())
 }
 
-/// Refuses a job without datasets whose type needs some, or that names an empty list of them. v3 knows no job without.
+/// Refuses a job without datasets if its type needs some, or if it names an empty list of them. In v3 all jobs need
+/// datasets.
 pub(super) fn require_datasets(
     job_type: &JobType,
     job: &Map<String, Value>,
@@ -94,10 +95,10 @@ pub(super) fn require_datasets(
     Ok(())
 }
 
-/// A dataset of a job, by what says who may see it.
+/// A dataset of a job, with the fields that decide who may see it.
 pub(super) struct Dataset {
     pub(super) class: Arc<Value>,
-    /// Its body, where conditions of the type look at it.
+    /// Its body, if conditions of the type need it.
     body: Option<Value>,
 }
 
@@ -110,13 +111,13 @@ impl Dataset {
         self.class.get("ownerGroup").and_then(Value::as_str)
     }
 
-    /// The groups that own it or may read it.
+    /// Returns the groups that own it or may read it.
     pub(super) fn groups(&self) -> Vec<String> {
         groups_of(&self.class)
     }
 }
 
-/// The datasets of a job. Errors: 422 that names those that are not there.
+/// Returns the datasets of a job. Errors: 422 that names the missing ones.
 pub(super) fn datasets(
     view: &mut View<'_>,
     pids: &[String],
@@ -139,7 +140,7 @@ pub(super) fn datasets(
     Err(ScicatError::with(StatusCode::UNPROCESSABLE_ENTITY, message))
 }
 
-/// Refuses datasets that do not meet the conditions of the job's type.
+/// Refuses datasets that do not satisfy the conditions of the job's type.
 pub(super) fn require_conditions(job_type: &JobType, datasets: &[Dataset]) -> Result<(), ScicatError> {
     for body in datasets.iter().filter_map(|it| it.body.as_ref()) {
         let is_met =
@@ -152,7 +153,7 @@ pub(super) fn require_conditions(job_type: &JobType, datasets: &[Dataset]) -> Re
     Ok(())
 }
 
-/// Refuses whoever may not change the job.
+/// Refuses a caller who may not change the job.
 pub(super) fn may_update(
     settings: &Settings,
     rights: &Rights,
@@ -163,23 +164,23 @@ pub(super) fn may_update(
     let (user, group) = (text(job, "ownerUser"), text(job, "ownerGroup"));
     let is_owner = caller.username().is_some_and(|name| name == user);
     let is_member = !group.is_empty() && caller.is_in(group);
-    // A type that the site has no longer leaves its jobs to those who may change any.
+    // Jobs of a type that the site no longer has may only be changed by those who may change any job.
     let update_auth = job_type(settings, text(job, "type")).map_or("#jobAdmin", |it| it.update_auth.as_str());
     let is_of_type = match update_auth {
-        // Nobody in particular changes nobody's jobs.
+        // Anonymous callers may only change jobs without an owner.
         "#all" => !caller.is_anonymous() || user.is_empty() && group.is_empty(),
         "#authenticated" => !caller.is_anonymous(),
         "#jobOwnerUser" => is_owner,
         "#jobOwnerGroup" => is_owner || is_member,
         other => is_named(other, &rights),
     };
-    // Who creates jobs for anybody changes only those of their own.
+    // Callers who may create jobs for anyone may change only their own.
     let is_creator = caller.is_in_any(&settings.create_job_privileged_groups);
     let is_allowed = rights.is_admin || is_of_type && (!is_creator || is_owner || is_member);
     if is_allowed { Ok(()) } else { Err(ScicatError::forbidden("Unauthorized to update this job.")) }
 }
 
-/// `@group`, or a user's name. Other words with `#` name nobody.
+/// Says whether `@group` or a user's name applies to the caller. Other keywords with `#` apply to nobody.
 pub(super) fn is_named(auth: &str, rights: &Rights) -> bool {
     match auth.strip_prefix('@') {
         Some(group) => rights.caller().is_in(group),
@@ -187,14 +188,14 @@ pub(super) fn is_named(auth: &str, rights: &Rights) -> bool {
     }
 }
 
-/// The groups of a class field list.
+/// Returns the owner group and the access groups in the values of class fields.
 pub(crate) fn groups_of(class: &Value) -> Vec<String> {
     let owner = class.get("ownerGroup").and_then(Value::as_str).map(str::to_owned);
     let others = class.get("accessGroups").and_then(Value::as_array).into_iter().flatten();
     owner.into_iter().chain(others.filter_map(Value::as_str).map(str::to_owned)).collect()
 }
 
-/// The body of a dataset as conditions of a type see it.
+/// Returns the body of a dataset on which a type's conditions are evaluated.
 pub(crate) fn body_of(record: &Record) -> Result<Value, ScicatError> {
     Ok(Value::Object(object(record)?))
 }

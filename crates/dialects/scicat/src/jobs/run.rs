@@ -1,5 +1,5 @@
-//! Takes the actions of jobs: those that judge before a job is stored, inside one read; those that reach outside
-//! after it is, outside of any transaction, each within the time that the settings allow.
+//! Runs the actions of jobs: those that validate run before a job is stored, inside one read; those that call other
+//! servers run after that, outside of any transaction, each within the timeout of the settings.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::outgoing::Outgoing;
 use crate::published_data::schema::{self, Schema};
 use crate::settings::Settings;
 
-/// Datasets that templates and switches see at most.
+/// Maximum number of datasets that templates and switches can access.
 const SEEN_DATASETS: usize = 100;
 
 /// The server's environment, for templates.
@@ -32,7 +32,7 @@ static ENVIRONMENT: LazyLock<Value> = LazyLock::new(|| {
     Value::Object(texts.map(|(name, value)| (name, Value::String(value))).collect())
 });
 
-/// What actions see: `request`, `datasets`, `env`, and `job` once there is one.
+/// The data that actions can access: `request`, `datasets`, `env`, and `job` once it exists.
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     context: Value,
@@ -40,29 +40,29 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Of a request, in the form of v4, about a job's datasets.
+    /// Creates the scene of a request, in the form of v4, about a job's datasets.
     pub(super) fn new(request: &Map<String, Value>, pids: Vec<String>) -> Self {
         Self { context: json!({"request": request, "env": *ENVIRONMENT}), pids }
     }
 
-    /// With a job, as it is stored.
+    /// Adds a job as it is stored.
     pub(super) fn with_job(mut self, job: &Map<String, Value>) -> Self {
         self.context["job"] = Value::Object(job.clone());
         self
     }
 
-    /// What it was made of: the request, the datasets' pids, the job.
+    /// Returns what the scene was made from: the request, the datasets' pids, the job.
     pub(super) fn parts(&self) -> (Map<String, Value>, Vec<String>, Map<String, Value>) {
         let object = |name: &str| self.context[name].as_object().cloned().unwrap_or_default();
         (object("request"), self.pids.clone(), object("job"))
     }
 
-    /// The job's id, for the log.
+    /// Returns the job's id, for the log.
     pub(super) fn job_id(&self) -> &str {
         self.context["job"]["id"].as_str().unwrap_or_default()
     }
 
-    /// Reads the datasets that templates and switches of the actions see, if any does.
+    /// Reads the datasets if templates or switches of the actions access them.
     pub(super) fn see_datasets(
         &mut self,
         view: &mut View<'_>,
@@ -89,7 +89,7 @@ impl Scene {
     }
 }
 
-/// Judges a request before anything is stored. Errors: what an action refuses, in shape E2.
+/// Validates a request before anything is stored. Errors: what an action refuses, in shape E2.
 pub(super) fn validate(
     view: &mut View<'_>,
     actions: &[Action],
@@ -177,7 +177,7 @@ fn log(template: Option<&str>, scene: &Scene) {
     }
 }
 
-/// The first case that fits what stands at `property`.
+/// Returns the first case that matches the value at `property`.
 fn chosen<'a>(property: &str, cases: &'a [Case], scene: &Scene) -> Option<&'a Case> {
     let found = values_at(&scene.context, property).into_iter().next().cloned().unwrap_or_default();
     let text = match &found {
@@ -193,7 +193,7 @@ fn chosen<'a>(property: &str, cases: &'a [Case], scene: &Scene) -> Option<&'a Ca
     })
 }
 
-/// What a path leads to: `a.b`, `a[0].b`, `a[*].b`, `a['b.c']`, with or without `$.` before it.
+/// Returns the values at a path: `a.b`, `a[0].b`, `a[*].b`, `a['b.c']`, with or without a leading `$.`.
 fn values_at<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
     let mut found = vec![value];
     for step in steps(path.strip_prefix('$').unwrap_or(path)) {
@@ -225,7 +225,7 @@ fn steps(path: &str) -> Vec<String> {
         if 0 < end {
             steps.push(named[..end].to_owned());
         } else if named.len() == rest.len() {
-            // A bracket that never closes names nothing.
+            // An unclosed bracket matches nothing.
             steps.push(named.to_owned());
             break;
         }
@@ -234,14 +234,14 @@ fn steps(path: &str) -> Vec<String> {
     steps
 }
 
-/// Why an action came to nothing.
+/// Reason why an action failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It is there to refuse.
+    /// The action refuses the job.
     Refused(ScicatError),
-    /// Another try would fail alike.
+    /// Another attempt would fail in the same way.
     Lasting(String),
-    /// Another server did not take it, but may do so later.
+    /// Another server did not accept it, but may do so later.
     Passing(String),
 }
 
@@ -251,7 +251,7 @@ impl From<String> for Failure {
     }
 }
 
-/// Takes one action of a job that is stored, no switch. One that fails and is to be ignored is told to the log alone.
+/// Runs one action of a stored job, other than a switch. A failure that the action ignores is only logged.
 pub(super) async fn take(settings: &Settings, action: &Action, scene: &Scene) -> Result<(), Failure> {
     let (done, is_ignored) = match action {
         Action::Log(it) => {
@@ -277,7 +277,7 @@ pub(super) async fn take(settings: &Settings, action: &Action, scene: &Scene) ->
     }
 }
 
-/// The actions to take, switches decided.
+/// Returns the actions to run, with switches resolved.
 pub(super) fn taken<'a>(actions: &'a [Action], scene: &Scene) -> Vec<&'a Action> {
     let mut list = Vec::new();
     for action in actions {
@@ -321,7 +321,7 @@ fn timeout(settings: &Settings) -> Duration {
     Duration::from_millis(settings.outgoing_timeout_ms)
 }
 
-/// A body whose texts are templates.
+/// Renders a body whose texts are templates.
 fn filled(body: &Value, scene: &Scene) -> Result<Value, String> {
     Ok(match body {
         Value::String(template) => Value::String(scene.text(template)?),

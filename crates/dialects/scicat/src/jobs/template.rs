@@ -1,5 +1,5 @@
-//! Templates of jobs' actions: Handlebars, as SciCat has them, with its helpers. What they see: `request` (the body
-//! that was sent), `job` (as stored, once it is), `datasets` (of the job) and `env` (the server's environment).
+//! Templates of job actions: Handlebars with SciCat's helpers. They can access `request` (the body that was sent),
+//! `job` (as stored, once it is), `datasets` (of the job) and `env` (the server's environment).
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,16 +13,16 @@ use handlebars::{
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// Longest text that a template becomes, in bytes.
+/// Maximum length of a rendered template, in bytes.
 const RENDERED_BYTES: usize = 1 << 20;
 
-/// How what is filled in is escaped.
+/// How inserted values are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escape {
     /// For mails.
     Html,
-    /// For URLs: percent-encoded, so that a value stays one part of a path or query. What stands in three braces, and the
-    /// server's own environment, are the site's to write and go in as they are.
+    /// For URLs: percent-encoded, so that a value stays one part of a path or query. Values in triple braces and from
+    /// the server's own environment are controlled by the site and inserted unchanged.
     Url,
     /// For log lines, messages and bodies.
     No,
@@ -42,7 +42,7 @@ fn engine(escape: Escape) -> Handlebars<'static> {
     engine.register_helper("jsonify", Box::new(Text(|value| value.to_string())));
     engine.register_helper("unwrapJSON", Box::new(Text(unwrapped)));
     engine.register_helper("keyToWord", Box::new(Text(|value| words(&value.render()))));
-    // A URL encodes what is filled in anyway.
+    // In a URL, inserted values are encoded anyway.
     let encode: fn(&Value) -> String =
         if escape == Escape::Url { |value| value.render() } else { |value| encoded(&value.render()) };
     engine.register_helper("urlencode", Box::new(Text(encode)));
@@ -54,7 +54,7 @@ fn engine(escape: Escape) -> Handlebars<'static> {
     engine
 }
 
-/// Fills a template in. Errors: in words, without what was filled in.
+/// Renders a template. Errors: a description without the inserted values.
 pub(crate) fn render(template: &str, context: &Value, escape: Escape) -> Result<String, String> {
     let engine = match escape {
         Escape::Html => &*HTML,
@@ -71,7 +71,7 @@ pub(crate) fn render(template: &str, context: &Value, escape: Escape) -> Result<
     Ok(rendered)
 }
 
-/// `{{env.API}}/jobs` with `{{{env.API}}}`: the environment holds whole beginnings of URLs.
+/// Turns `{{env.API}}/jobs` into `{{{env.API}}}/jobs`: environment variables may hold the start of a URL.
 fn with_plain_environment(template: &str) -> Cow<'_, str> {
     let (mut written, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once("{{") {
@@ -92,7 +92,7 @@ fn with_plain_environment(template: &str) -> Cow<'_, str> {
     Cow::Owned(written)
 }
 
-/// Refuses what is no template, and what names a helper that there is not.
+/// Refuses an invalid template, and one that names an unknown helper.
 pub(crate) fn check(template: &str) -> Result<(), String> {
     let compiled = handlebars::Template::compile(template)
         .map_err(|error| format!("{template:?} is no template: {}", error.reason()))?;
@@ -102,7 +102,7 @@ pub(crate) fn check(template: &str) -> Result<(), String> {
     }
 }
 
-/// The first helper that is named and not there. An expression without arguments is a value.
+/// Returns the first unknown helper that is named. An expression without arguments is a value.
 fn unknown_helper(elements: &[TemplateElement]) -> Option<String> {
     elements.iter().find_map(|element| match element {
         TemplateElement::Expression(it) | TemplateElement::HtmlExpression(it) => {
@@ -133,7 +133,7 @@ fn of_parameter(parameter: &Parameter) -> Option<String> {
     }
 }
 
-/// The helpers that there are: those of the language, and SciCat's.
+/// The helpers that exist: those of the language, and SciCat's.
 const HELPERS: [&str; 25] = [
     "if",
     "unless",
@@ -162,7 +162,7 @@ const HELPERS: [&str; 25] = [
     "includes",
 ];
 
-/// Whether a list contains a value.
+/// Says whether a list contains a value.
 fn includes(list: &Value, item: &Value) -> bool {
     list.as_array().is_some_and(|it| it.contains(item))
 }
@@ -183,7 +183,7 @@ impl HelperDef for Test {
     }
 }
 
-/// `{{default job.jobParams.subject "Job has been updated"}}`: the first argument that says something.
+/// `{{default job.jobParams.subject "Job has been updated"}}`: the first argument that is neither null nor empty.
 struct OrElse;
 
 impl HelperDef for OrElse {
@@ -200,7 +200,7 @@ impl HelperDef for OrElse {
     }
 }
 
-/// A helper that makes a text of its first argument.
+/// A helper that converts its first argument to a text.
 struct Text(fn(&Value) -> String);
 
 impl HelperDef for Text {
@@ -237,13 +237,13 @@ fn argument<'a>(helper: &'a Helper<'_>) -> Result<&'a Value, RenderError> {
     helper.param(0).map(handlebars::PathAndJson::value).ok_or_else(missing)
 }
 
-/// JSON over several lines of HTML.
+/// Formats JSON as several lines of HTML.
 fn unwrapped(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.replace('\n', "<br/>").replace("  ", "&nbsp;&nbsp;")
 }
 
-/// `dateOfPublishing` becomes `Date of publishing`.
+/// Turns `dateOfPublishing` into `Date of publishing`.
 fn words(key: &str) -> String {
     let mut words = String::new();
     for (index, it) in key.chars().enumerate() {
@@ -259,7 +259,7 @@ fn words(key: &str) -> String {
     words
 }
 
-/// As JavaScript's `encodeURIComponent`.
+/// Encodes like JavaScript's `encodeURIComponent`.
 fn encoded(text: &str) -> String {
     const KEPT: percent_encoding::AsciiSet = NON_ALPHANUMERIC
         .remove(b'-')

@@ -1,4 +1,4 @@
-//! Which jobs somebody sees.
+//! Which jobs a caller may see.
 
 use http::{HeaderMap, StatusCode};
 use pinakes_store::{Expr, Record, Value as Condition};
@@ -20,7 +20,7 @@ pub(crate) fn invalid_id() -> ScicatError {
     ScicatError::short(StatusCode::BAD_REQUEST, "Invalid job id.")
 }
 
-/// Who creates or changes any job finds any.
+/// Says whether the caller may see all jobs: those who may create or change any job may.
 pub(crate) fn sees_all(app: &Scicat, asker: &Asker) -> bool {
     let settings = &app.settings;
     let is_in = |groups: &[String]| asker.caller().is_in_any(groups);
@@ -29,7 +29,7 @@ pub(crate) fn sees_all(app: &Scicat, asker: &Asker) -> bool {
         || is_in(&settings.create_job_privileged_groups)
 }
 
-/// The condition on the jobs that the caller may see: own ones, and those of own groups.
+/// Returns the condition on the jobs that the caller may see: their own, and those of their groups.
 pub(crate) fn visible(app: &Scicat, asker: &Asker) -> Expr {
     if sees_all(app, asker) {
         return Expr::All;
@@ -38,7 +38,7 @@ pub(crate) fn visible(app: &Scicat, asker: &Asker) -> Expr {
     Expr::Or(vec![own, asker.rights.in_own_groups()])
 }
 
-/// The filter of a request. v4 may sort by `limits.sort`.
+/// Returns the filter of a request. v4 may sort by `limits.sort`.
 pub(crate) fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, ScicatError> {
     let value = match filter::text("filter", query, headers)? {
         None => Value::Null,
@@ -51,9 +51,9 @@ pub(crate) fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, S
     Ok(filter)
 }
 
-/// A job that the caller may see.
+/// Returns a job that the caller may see.
 ///
-/// Errors: 400 in shape E2 when it is not there, 403 when it is not for the caller.
+/// Errors: 400 in shape E2 if it does not exist, 403 if the caller may not see it.
 pub(crate) async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
     asker.forbid_anonymous()?;
     let (record, class) = listing::with_class(asker, &JOB, id).await?.ok_or_else(invalid_id)?;

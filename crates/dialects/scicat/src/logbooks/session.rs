@@ -1,8 +1,8 @@
-//! The sign-in at the logbook service.
+//! The session at the logbook service.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The token of the service, as the last sign-in gave it.
+/// The service's token from the last sign-in.
 #[derive(Clone, Default)]
 pub(crate) struct Session(Arc<Mutex<Option<String>>>);
 

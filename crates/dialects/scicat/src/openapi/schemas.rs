@@ -1,15 +1,15 @@
-//! The schemas of bodies, made of the tables that check them, and those of answers, read from `answers.txt`.
+//! The schemas of bodies, built from the tables that check them, and those of answers, read from `answers.txt`.
 
 use serde_json::{Map, Value, json};
 
 use crate::dto;
 use crate::validate::{Dto, Field, Form, Nested, Presence, Rule};
 
-/// What answers hold; its first lines say how it is written.
+/// The fields of answers; the first lines of the file describe its syntax.
 const ANSWERS: &str = include_str!("answers.txt");
 
-/// Schemas of bodies by the original's names. What begins with `Partial` is the body of a `PATCH`, what begins with
-/// `Update` that of a `PUT`.
+/// Schemas of bodies by the original's names. Names that begin with `Partial` are bodies of a `PATCH`, names that
+/// begin with `Update` are bodies of a `PUT`.
 static BODIES: [(&str, &Dto); 51] = [
     ("CreateRawDatasetObsoleteDto", &dto::dataset::RAW),
     ("CreateDerivedDatasetObsoleteDto", &dto::dataset::DERIVED),
@@ -64,7 +64,7 @@ static BODIES: [(&str, &Dto); 51] = [
     ("CreateUserSettingsDto", &dto::user_settings::USER_SETTINGS),
 ];
 
-/// Bodies that their handlers check by hand.
+/// Bodies that their handlers check in code.
 static BY_HAND: [(&str, &Dto); 6] = [
     ("PartialUpdateUserSettingsDto", &dto::user_settings::USER_SETTINGS),
     ("CredentialsDto", &dto::account::LOGIN),
@@ -74,7 +74,7 @@ static BY_HAND: [(&str, &Dto); 6] = [
     ("CreateCustomJwt", &dto::account::TOKEN_LIFE),
 ];
 
-/// All schemas of the document, by name.
+/// Returns all schemas of the document, by name.
 pub(super) fn all() -> Map<String, Value> {
     let tables = BODIES.iter().chain(&BY_HAND).map(|(name, dto)| ((*name).to_owned(), body(name, dto)));
     let policies = json!({
@@ -89,7 +89,8 @@ pub(super) fn all() -> Map<String, Value> {
         .collect()
 }
 
-/// A type as `operations.txt` and `answers.txt` write it: `date`, `Policy[]`, `A|B` for one of several.
+/// Returns the schema of a type as `operations.txt` and `answers.txt` write it: `date`, `Policy[]`, `A|B` for one
+/// of several.
 pub(super) fn of(written: &str) -> Value {
     if let Some(inner) = written.strip_suffix("[]") {
         return json!({"type": "array", "items": of(inner)});
@@ -112,7 +113,7 @@ fn reference(name: &str) -> Value {
 
 type Entries = Vec<(&'static str, Vec<&'static str>)>;
 
-/// Each entry's name and the words of its fields.
+/// Returns each entry's name and the words of its fields.
 fn answers() -> Entries {
     let mut entries = Entries::new();
     for line in ANSWERS.lines().filter(|it| !it.starts_with('#')) {
@@ -139,7 +140,7 @@ fn answer(name: &str, entries: &Entries) -> Value {
     schema
 }
 
-/// Name, type, and whether it may be left out, of each field of an entry.
+/// Returns the name and type of each field of an entry, and whether it is optional.
 fn fields(name: &str, entries: &Entries, all_may_lack: bool) -> Vec<(&'static str, &'static str, bool)> {
     let words = entries.iter().find(|it| it.0 == name).map_or(&[][..], |it| &it.1);
     let mut list = Vec::new();
@@ -158,7 +159,7 @@ fn fields(name: &str, entries: &Entries, all_may_lack: bool) -> Vec<(&'static st
 
 fn body(name: &str, dto: &Dto) -> Value {
     let form = match name {
-        // What `resync` and `updateWhere` take are changes, whatever they are called.
+        // The bodies of `resync` and `updateWhere` are changes in spite of their names.
         "UpdatePublishedDataDto" | "UpdatePolicyDto" => Form::Update,
         _ if name.starts_with("Partial") => Form::Update,
         _ if name.starts_with("Update") => Form::Replace,
@@ -185,13 +186,13 @@ fn property(field: &Field) -> Value {
     field.rules.iter().find_map(|it| type_of(*it)).unwrap_or_else(|| json!({}))
 }
 
-/// An object inside another: by its name if it has one.
+/// Returns the schema of a nested object, as a reference by name if it has one.
 fn nested(dto: &'static Dto) -> Value {
     let named = BODIES.iter().find(|(_, it)| std::ptr::eq(*it, dto));
     named.map_or_else(|| body("", dto), |(name, _)| reference(name))
 }
 
-/// What a rule says of a value's type; `None` when it says something else.
+/// Returns what a rule says about a value's type; `None` if it says something else.
 fn type_of(rule: Rule) -> Option<Value> {
     Some(match rule {
         Rule::Text | Rule::EmailList => json!({"type": "string"}),

@@ -1,4 +1,4 @@
-//! Policies of owner groups, as they were last seen.
+//! Cache of the policies of owner groups.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::error::ScicatError;
 use crate::kinds::POLICY;
 
-/// What the policy of a group gave its datasets when it was last looked at.
+/// The classification from a group's policy when it was last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Of the policy's last change.
+    /// Sequence number of the policy's last change.
     sequence: u64,
     pub(crate) classification: String,
 }
@@ -23,19 +23,19 @@ impl Seen {
         Ok(Self { sequence: record.sequence, classification: classification(&record.json()?) })
     }
 
-    /// Whether the policy is still the one that was seen, or gives the same.
+    /// Says whether the policy is unchanged, or still gives the same classification.
     pub(crate) fn holds(&self, txn: &mut Txn<'_>, group: &str) -> Result<bool, StoreError> {
         let Some(record) = txn.get(&POLICY, group)? else { return Ok(false) };
         Ok(record.sequence == self.sequence || Self::of(&record)?.classification == self.classification)
     }
 }
 
-/// Policies that were seen lately, so that a new dataset need not read that of its group: the transaction that stores
-/// it says whether what was seen still holds.
+/// Recently read policies, so that creating a dataset need not read that of its group first: the transaction that
+/// stores the dataset checks whether the cached policy is still valid.
 #[derive(Clone)]
 pub(crate) struct SeenPolicies(Arc<Cache<(String, String), Seen>>);
 
-/// Groups whose policies are remembered.
+/// Maximum number of groups whose policies are cached.
 pub(crate) const SEEN_GROUPS: usize = 10_000;
 
 impl Default for SeenPolicies {
@@ -49,7 +49,7 @@ impl SeenPolicies {
         (db.tenant().name().to_owned(), group.to_owned())
     }
 
-    /// What the group's policy gives, as it was when it was last seen; `None` when there is none.
+    /// Returns the cached policy of the group, or reads it; `None` if there is none.
     pub(crate) async fn of(&self, db: &Db, group: &str) -> Result<Option<Seen>, ScicatError> {
         match self.0.get(&Self::key(db, group)) {
             Some(seen) => Ok(Some(seen)),
@@ -57,7 +57,7 @@ impl SeenPolicies {
         }
     }
 
-    /// What it gives now.
+    /// Reads the group's policy and caches it.
     pub(crate) async fn look(&self, db: &Db, group: &str) -> Result<Option<Seen>, ScicatError> {
         let id = group.to_owned();
         let record = db.read(Weight::Point, move |view| view.get(&POLICY, &id)).await?;
@@ -71,19 +71,19 @@ impl SeenPolicies {
     }
 }
 
-/// What every dataset of the policy's group carries as `classification`.
+/// Returns the `classification` of every dataset of the policy's group.
 pub(crate) fn classification(policy: &Value) -> String {
     let redundancy = policy.get("tapeRedundancy").and_then(Value::as_str).unwrap_or(DEFAULT_REDUNDANCY);
     format!("IN=medium,AV={redundancy},CO=low")
 }
 
-/// The availability in a classification: `low` in `IN=medium,AV=low,CO=low`.
+/// Returns the availability in a classification: `low` in `IN=medium,AV=low,CO=low`.
 pub(crate) fn redundancy(classification: &str) -> Option<&str> {
     let part = classification.split(',').find_map(|it| it.trim().strip_prefix("AV="))?;
     Some(part.trim()).filter(|it| !it.is_empty())
 }
 
-/// How many copies on tape a group has when nothing is said.
+/// The default redundancy of a group's data on tape.
 pub(crate) const DEFAULT_REDUNDANCY: &str = "low";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How many datasets a proposal has.
+//! The number of datasets of a proposal.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::documents::object;
 use crate::error::ScicatError;
 use crate::kinds::PROPOSAL;
 
-/// Changes `numberOfDatasets` of the proposals that a dataset names, by `difference`. Proposals that are not
-/// here have no number.
+/// Changes `numberOfDatasets` of the proposals that a dataset names by `difference`. Proposals that do not
+/// exist here are skipped.
 pub(crate) fn count_datasets(
     txn: &mut Txn<'_>,
     named: &BTreeSet<String>,
@@ -28,7 +28,7 @@ pub(crate) fn count_datasets(
 
 pub(crate) const N_DATASETS: &str = "numberOfDatasets";
 
-/// The proposals that a dataset names, each once.
+/// Returns the distinct proposals that a dataset names.
 pub(crate) fn named_by(dataset: &Map<String, Value>) -> BTreeSet<String> {
     let ids = dataset.get("proposalIds").and_then(Value::as_array);
     ids.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

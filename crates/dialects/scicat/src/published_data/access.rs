@@ -1,4 +1,4 @@
-//! Who sees a publication, and who may change it.
+//! Who may see a publication, and who may change it.
 
 use pinakes_accounts::Caller;
 use pinakes_store::{Expr, Record, Value as Condition};
@@ -14,7 +14,7 @@ use crate::published_data::status;
 use crate::rights::Rights;
 use crate::settings::Settings;
 
-/// Who has not logged in: v4 says so, v3 just refuses.
+/// Refuses anonymous callers: v4 asks them to log in with 401, v3 answers 403.
 pub(crate) fn require_user(asker: &Asker, api: Api) -> Result<(), ScicatError> {
     match api {
         Api::V4 => asker.require_user(),
@@ -22,7 +22,8 @@ pub(crate) fn require_user(asker: &Asker, api: Api) -> Result<(), ScicatError> {
     }
 }
 
-/// What of others may be seen: without logging in v3 shows what is registered; else all that is no longer private.
+/// Returns the statuses in which other users' publications are visible: in v3, anonymous callers see registered
+/// ones; everyone else sees all that are no longer private.
 pub(crate) fn statuses_of_others(caller: &Caller, api: Api) -> &'static [&'static str] {
     match api {
         Api::V3 if caller.is_anonymous() => &[status::REGISTERED, status::AMENDED],
@@ -30,7 +31,7 @@ pub(crate) fn statuses_of_others(caller: &Caller, api: Api) -> &'static [&'stati
     }
 }
 
-/// The condition on the publications that the caller may see; [`is_visible`] says the same of one.
+/// Returns the condition on the publications that the caller may see; [`is_visible`] decides the same for one.
 pub(crate) fn visible(asker: &Asker, api: Api) -> Expr {
     if asker.rights.is_admin {
         return Expr::All;
@@ -59,15 +60,15 @@ pub(crate) fn absent(id: &str) -> ScicatError {
     ScicatError::not_found(format!("No PublishedData with the id '{id}' exists"))
 }
 
-/// A publication that the caller may see.
+/// Returns a publication that the caller may see.
 pub(crate) async fn readable(asker: &Asker, id: &str, api: Api) -> Result<Record, ScicatError> {
     let record = listing::get(asker, &PUBLISHED_DATA, id).await?.ok_or_else(|| absent(id))?;
     if is_visible(&asker.rights, &object(&record)?, api) { Ok(record) } else { Err(absent(id)) }
 }
 
-/// Whoever made a publication changes it, and admins.
+/// Checks that the caller may change a publication: its creator and admins may.
 ///
-/// Errors: 404 for what the caller may not even see, else 403.
+/// Errors: 404 if the caller may not even see it, else 403.
 pub(crate) fn require_editor(
     rights: &Rights,
     publication: &Map<String, Value>,
@@ -83,7 +84,7 @@ pub(crate) fn require_editor(
     }
 }
 
-/// The site's schema of metadata; without one everything satisfies it.
+/// Returns the site's metadata schema; without one every value is valid.
 pub(crate) fn metadata_schema(settings: &Settings) -> Value {
     let config: Value = serde_json::from_str(&settings.published_data_config).unwrap_or_default();
     config.get("metadataSchema").cloned().unwrap_or(Value::Bool(true))

@@ -1,5 +1,5 @@
-//! Registers DOIs at DataCite, by its REST API: `PUT {register_doi_uri}/{doi}` makes or changes one. Without an address
-//! in the settings nothing is sent.
+//! Registers DOIs at DataCite, through its REST API: `PUT {register_doi_uri}/{doi}` creates or changes one. Without an
+//! address in the settings nothing is sent.
 
 use std::time::Duration;
 
@@ -15,20 +15,20 @@ use crate::settings::Settings;
 
 /// Media type of JSON:API.
 const JSON_API: &str = "application/vnd.api+json";
-/// Longest suffix of a DOI.
+/// Maximum length of the suffix of a DOI, in bytes.
 const MAX_SUFFIX_BYTES: usize = 200;
-/// Characters of a DOI that a path may hold as they are.
+/// Characters that are escaped when a DOI is part of a path.
 const IN_PATH: &percent_encoding::AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
 
-/// Whether the site registers DOIs.
+/// Says whether the site registers DOIs.
 pub(super) fn is_configured(settings: &Settings) -> bool {
     !settings.register_doi_uri.is_empty()
 }
 
-/// Makes the DOI of a publication findable with its metadata, or brings DataCite's copy of them up to date.
+/// Makes the DOI of a publication findable with its metadata, or updates DataCite's copy of the metadata.
 ///
-/// Errors: 502 in shape E1 with DataCite's words.
+/// Errors: 502 in shape E1 with DataCite's message.
 pub(super) async fn register(
     settings: &Settings,
     publication: &Map<String, Value>,
@@ -56,8 +56,8 @@ pub(super) async fn register(
     })
 }
 
-/// Refuses a DOI that is not one of the site: its prefix, one slash, and a suffix of letters, digits and `-._;()`, as
-/// DataCite recommends. Others would be registered, or changed, with the site's credentials.
+/// Refuses a DOI that is not the site's own: its prefix, one slash, and a suffix of letters, digits and `-._;()`, as
+/// DataCite recommends. Other DOIs would be registered, or changed, with the site's credentials.
 ///
 /// Errors: 400 in shape E1.
 pub(super) fn require_own_prefix(settings: &Settings, doi: &str) -> Result<(), ScicatError> {
@@ -77,7 +77,7 @@ pub(super) fn require_own_prefix(settings: &Settings, doi: &str) -> Result<(), S
     )))
 }
 
-/// A publication as DataCite describes one (metadata schema 4).
+/// Returns DataCite's description of a publication (metadata schema 4).
 fn body(settings: &Settings, publication: &Map<String, Value>) -> Value {
     let empty = Map::new();
     let metadata = publication.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
@@ -90,7 +90,7 @@ fn body(settings: &Settings, publication: &Map<String, Value>) -> Value {
         ("titles", json!([{"title": text(publication, "title")}])),
         ("descriptions", descriptions(publication, metadata)),
         ("creators", people(metadata.get("creators"))),
-        // As it was given: DataCite takes a name, or a name with its identifier and language.
+        // As it was given: DataCite accepts a name, or a name with its identifier and language.
         ("publisher", metadata.get("publisher").cloned().unwrap_or_default()),
         ("publicationYear", metadata.get("publicationYear").cloned().unwrap_or_default()),
         ("types", types(metadata)),
@@ -100,7 +100,7 @@ fn body(settings: &Settings, publication: &Map<String, Value>) -> Value {
     if let Some(contributors) = metadata.get("contributors").filter(|it| it.is_array()) {
         attributes.insert("contributors".to_owned(), people(Some(contributors)));
     }
-    // What a site's own form has collected under DataCite's names goes along as it is.
+    // Values that a site's own form has collected under DataCite's names are sent unchanged.
     for name in [
         "subjects",
         "dates",
@@ -146,7 +146,7 @@ fn descriptions(publication: &Map<String, Value>, metadata: &Map<String, Value>)
     Value::Array(list)
 }
 
-/// People with at least a name; texts are names.
+/// Returns the people that have a name; plain texts are names.
 fn people(list: Option<&Value>) -> Value {
     let person = |it: &Value| match it {
         Value::String(name) => json!({"name": name}),

@@ -1,14 +1,14 @@
-//! Values that a schema of metadata gives to what a publication leaves out: `default`, and `dynamicDefaults` as
-//! ajv-keywords knows them.
+//! Default values from a metadata schema for what a publication leaves out: `default`, and `dynamicDefaults` as
+//! in ajv-keywords.
 
 use serde_json::{Map, Value, json};
 
 use crate::dates;
 
-/// Deepest nesting of a schema that is followed.
+/// Maximum nesting of a schema that is followed.
 const MAX_DEPTH: usize = 32;
 
-/// Fills in what `value` leaves out. `now_ms` is what the time is, in milliseconds since 1970.
+/// Fills in what `value` leaves out. `now_ms` is the current time, in milliseconds since 1970.
 pub(super) fn fill(schema: &Value, value: &mut Value, now_ms: i64) {
     fill_at(schema, value, now_ms, MAX_DEPTH);
 }
@@ -47,12 +47,12 @@ fn fill_object(rules: &Map<String, Value>, object: &mut Map<String, Value>, now_
     }
 }
 
-/// Absent, `null` or an empty text, as SciCat has it.
+/// Says whether a member is absent, `null` or an empty text, which all count as left out in SciCat.
 fn is_left_out(object: &Map<String, Value>, name: &str) -> bool {
     object.get(name).is_none_or(|it| it.is_null() || it.as_str() == Some(""))
 }
 
-/// The value of a dynamic default; `None` for one that is not known.
+/// Returns the value of a dynamic default; `None` for an unknown one.
 fn dynamic(wanted: &Value, now_ms: i64) -> Option<Value> {
     let name = wanted.as_str().or_else(|| wanted.get("func")?.as_str())?;
     let now = dates::format_ms(now_ms);

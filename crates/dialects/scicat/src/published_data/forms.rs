@@ -1,4 +1,4 @@
-//! The forms of published data: stored and shown by v4 as it is, turned into that of v3 and back.
+//! The forms of published data: stored and shown by v4 as it is, converted to the form of v3 and back.
 //!
 //! | v3 | v4 |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `authors: ["N"]` | `metadata.contributors: [{"name":"N"}]` |
 //! | `publisher: "P"` | `metadata.publisher: {"name":"P"}` |
 //! | `status: "pending_registration"` | `status: "private"`, `"public"` |
-//! | the rest but title and abstract | `metadata`, under the same name |
+//! | the rest except title and abstract | `metadata`, under the same name |
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -18,13 +18,13 @@ use crate::datasets::forms::Api;
 use crate::error::{Answer, ScicatError};
 use crate::published_data::forms;
 
-/// The status of v3 for what is not registered.
+/// The status in v3 of publications that are not registered.
 const PENDING: &str = "pending_registration";
 
-/// Fields that both versions have at the top.
+/// Fields that both versions have at the top level.
 const SHARED: [&str; 3] = ["title", "abstract", "doi"];
 
-/// Fields of v3 that v4 keeps in `metadata` under the same name.
+/// Fields of v3 that v4 stores in `metadata` under the same name.
 const KEPT: [&str; 11] = [
     "affiliation",
     "publicationYear",
@@ -39,10 +39,10 @@ const KEPT: [&str; 11] = [
     "downloadLink",
 ];
 
-/// Lists of names in v3, which are lists of objects in `metadata`.
+/// Lists of names in v3 that are lists of objects in `metadata`.
 const NAMED: [(&str, &str); 2] = [("creator", "creators"), ("authors", "contributors")];
 
-/// A checked body of v3 in the form of v4. What it leaves out is left out.
+/// Converts a checked body of v3 to the form of v4. Missing fields stay missing.
 pub(crate) fn v4_of(body: Map<String, Value>) -> Map<String, Value> {
     let (mut publication, mut metadata) = (Map::new(), Map::new());
     for (name, value) in body {
@@ -74,13 +74,13 @@ fn named_objects(names: &Value) -> Value {
     names.as_array().into_iter().flatten().map(|it| json!({"name": it})).collect()
 }
 
-/// The names of `[{"name":"N"}]`; plain texts are taken as they are.
+/// Returns the names in `[{"name":"N"}]`; plain texts are taken as they are.
 fn names(objects: &Value) -> Value {
     let name = |it: &Value| it.get("name").filter(|it| it.is_string()).unwrap_or(it).clone();
     objects.as_array().into_iter().flatten().map(name).collect()
 }
 
-/// Turns stored published data into what v3 shows.
+/// Converts stored published data to what v3 shows.
 pub(super) fn show_as_v3(publication: &mut Map<String, Value>) {
     let mut stored = std::mem::take(publication);
     let metadata = match stored.shift_remove("metadata") {
@@ -116,7 +116,7 @@ fn v3_status(status: &Value) -> Value {
     }
 }
 
-/// A filter of v3 whose condition and order have v4's names.
+/// Renames the fields in the condition and order of a v3 filter to v4's names.
 pub(super) fn filter_with_v4_names(mut filter: Value) -> Value {
     if let Some(Value::Object(condition)) = filter.get_mut("where") {
         *condition = with_v4_names(std::mem::take(condition));
@@ -146,7 +146,7 @@ fn with_v4_names(condition: Map<String, Value>) -> Map<String, Value> {
     condition.into_iter().map(part).collect()
 }
 
-/// What is pending in v3 is private or public in v4; what is registered may be amended there.
+/// Converts a status of v3: pending is private or public in v4; registered may also be amended there.
 fn v4_status(value: Value) -> Value {
     match value.as_str() {
         Some(PENDING) => json!({"$in": [status::PRIVATE, status::PUBLIC]}),
@@ -166,7 +166,7 @@ fn v4_path(name: &str) -> String {
     }
 }
 
-/// Replaces the fields that a change names. v4 replaces `metadata` whole, v3 its own fields in it.
+/// Replaces the fields that a change names. v4 replaces `metadata` as a whole, v3 only its own fields in it.
 pub(super) fn apply(publication: &mut Map<String, Value>, changes: &Map<String, Value>, api: Api) {
     for (name, value) in changes {
         match (publication.get_mut(name), value) {

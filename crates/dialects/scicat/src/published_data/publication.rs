@@ -1,6 +1,6 @@
 //! The steps of a publication: private, public, registered, amended. Each answers with the publication.
 //!
-//! Making a publication public makes its datasets public too, so whoever does it must be able to change them.
+//! Making a publication public makes its datasets public too, so the caller must be allowed to change them.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -24,8 +24,8 @@ use crate::resource;
 use crate::rights::Rights;
 use crate::tracking::Tracking;
 
-/// `POST /api/v4/publisheddata/{id}/publish`: private to public. The metadata must satisfy the site's schema; else
-/// 400 with the list of what does not.
+/// `POST /api/v4/publisheddata/{id}/publish`: private to public. The metadata must satisfy the site's schema; otherwise
+/// the answer is 400 with the list of faults.
 pub(super) async fn publish(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     asker.require_user()?;
     let (wanted, now_ms) = (metadata_schema(&app.settings), app.context.clock().now_ms());
@@ -42,8 +42,8 @@ pub(super) async fn publish(app: State<Scicat>, asker: Asker, Path(id): Path<Str
     take(&app, &asker, id, status::PUBLIC, Api::V4, step).await
 }
 
-/// `POST …/{id}/register`: to registered, with the time of it. DataCite is told first, outside of any transaction: should
-/// the change fail after it, registering again does no harm.
+/// `POST …/{id}/register`: to registered, with the time of registration. DataCite is called first, outside of any
+/// transaction: if the change fails afterwards, registering again does no harm.
 pub(super) async fn register(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Response {
     let registered = register_at_datacite(&app, &asker, id, api).await;
     registered.unwrap_or_else(|error| error.into_response())
@@ -84,7 +84,7 @@ fn require_status(publication: &Map<String, Value>, from: &[&str], to: &str) -> 
     Err(ScicatError::bad_request(format!("Only {from} published data can be {to}; this is {found}")))
 }
 
-/// Takes a step if `allow` lets it; what becomes visible takes its datasets along.
+/// Changes the status if `allow` permits it; datasets of a publication that becomes visible are published too.
 async fn take(
     app: &Scicat,
     asker: &Asker,
@@ -121,8 +121,8 @@ async fn take(
     }
 }
 
-/// Refuses whoever would register, with the site's credentials, a publication of no datasets or of datasets that are not
-/// the caller's to change.
+/// Refuses to register, with the site's credentials, a publication without datasets or with datasets that the caller
+/// may not change.
 ///
 /// Errors: 403 in shape E1.
 pub(super) fn require_own_datasets(
@@ -152,7 +152,7 @@ fn pids(publication: &Map<String, Value>) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Makes a dataset public, with its blocks.
+/// Makes a dataset and its blocks public.
 fn publish_dataset(
     txn: &mut Txn<'_>,
     pid: &str,

@@ -1,21 +1,22 @@
-//! JSON schemas of a site: of the metadata of publications, of files and of datasets, and in the conditions of jobs.
-//! `jsonschema` checks; faults come in the shape of ajv 8, which the frontend shows beside the fields of its form.
+//! JSON schemas of a site: for the metadata of publications, of files and of datasets, and in the conditions of jobs.
+//! `jsonschema` validates; faults are reported in the form of ajv 8, which the frontend shows next to the fields of its
+//! form.
 //!
-//! Schemas without `$schema` are of draft 7, as ajv takes them; formats are checked, unknown keywords and formats are passed
-//! over. No schema is fetched from anywhere.
+//! Schemas without `$schema` are of draft 7, as in ajv; formats are checked, unknown keywords and formats are ignored.
+//! No schema is ever fetched.
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Value, json};
 
-/// Most faults that are told.
+/// Maximum number of reported faults.
 const MAX_FAULTS: usize = 100;
-/// Steps back that a pattern of a schema may take.
+/// Maximum number of backtracking steps of a pattern in a schema.
 const BACKTRACKS: usize = 100_000;
-/// Largest compiled size of a pattern in a schema, in bytes.
+/// Maximum compiled size of a pattern in a schema, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// A schema, ready to be held against values.
+/// A compiled schema.
 #[derive(Debug)]
 pub(crate) struct Schema {
     validator: Validator,
@@ -23,7 +24,7 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Errors: in words, what is no schema in it.
+    /// Compiles a schema. Errors: a description of what is invalid in it.
     pub(crate) fn compile(source: &Value) -> Result<Self, String> {
         let patterns = PatternOptions::fancy_regex()
             .backtrack_limit(BACKTRACKS)
@@ -46,7 +47,7 @@ impl Schema {
         }
     }
 
-    /// What of `value` does not satisfy it; empty when all of it does.
+    /// Returns what is invalid in `value`; empty if it satisfies the schema.
     pub(crate) fn faults(&self, value: &Value) -> Vec<Value> {
         let mut faults: Vec<Value> =
             self.validator.iter_errors(value).take(MAX_FAULTS).flat_map(|it| self.of_ajv(&it)).collect();
@@ -127,7 +128,7 @@ impl Schema {
     }
 }
 
-/// What of `value` does not satisfy `schema`; empty when all of it does. A schema that is none is satisfied by nothing.
+/// Returns what is invalid in `value`; empty if it satisfies `schema`. An invalid schema is satisfied by no value.
 pub(crate) fn check(schema: &Value, value: &Value) -> Vec<Value> {
     match Schema::compile(schema) {
         Ok(schema) => schema.faults(value),
@@ -137,10 +138,10 @@ pub(crate) fn check(schema: &Value, value: &Value) -> Vec<Value> {
     }
 }
 
-/// Keywords whose schemas are held against the same value.
+/// Keywords whose subschemas apply to the same value.
 const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref"];
 
-/// Whether a schema refers to itself without going into the value, which would never end.
+/// Says whether a schema refers to itself without descending into the value, which would never end.
 fn refers_in_a_circle(root: &Value) -> bool {
     let mut all = Vec::new();
     each_schema(root, &mut all);
@@ -148,7 +149,7 @@ fn refers_in_a_circle(root: &Value) -> bool {
     all.into_iter().any(|it| leads_back(root, it, &mut Vec::new(), &mut ended))
 }
 
-/// Every value inside that may be a schema.
+/// Collects every value inside that may be a schema.
 fn each_schema<'a>(value: &'a Value, all: &mut Vec<&'a Value>) {
     match value {
         Value::Object(map) => {
@@ -190,7 +191,7 @@ fn leads_back<'a>(
     false
 }
 
-/// What a reference within the schema leads to; named ones may lead to the whole of it.
+/// Returns the target of a reference within the schema.
 fn referred<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     let decoded = percent_encoding::percent_decode_str(pointer).decode_utf8_lossy();

@@ -1,10 +1,10 @@
-//! Steps of a publication, as v4 names them.
+//! The statuses of a publication, as v4 names them.
 
-/// Seen by who has logged in.
+/// Visible only to its creator and to admins.
 pub(crate) const PRIVATE: &str = "private";
-/// Seen by anyone.
+/// Visible to everyone except anonymous callers of v3.
 pub(crate) const PUBLIC: &str = "public";
-/// Its DOI is registered: it does not change.
+/// Its DOI is registered, and it cannot be changed.
 pub(crate) const REGISTERED: &str = "registered";
-/// Registered before, and being changed.
+/// It was registered and is being changed.
 pub(crate) const AMENDED: &str = "amended";

@@ -1,5 +1,5 @@
-//! JSON whose texts stay where they were read: metadata is most of a dataset, is looked through once on its way in and
-//! written out again, and as [`Value`]s would cost a dozen pieces of memory for each quantity.
+//! JSON values that borrow their texts from the input: metadata is most of a dataset and is only traversed once and
+//! written out again; as [`Value`]s it would need a dozen allocations per quantity.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,17 +21,17 @@ pub(crate) enum Tree<'t> {
     Object(Fields<'t>),
 }
 
-/// A JSON object: its members in their order, each name once.
+/// A JSON object: its members in order, with unique names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Fields<'t>(Vec<(Cow<'t, str>, Tree<'t>)>);
 
-/// Members for which room is made at once: those of a quantity with its SI values.
+/// Initial capacity for members: those of a quantity with its SI values.
 const ROOM: usize = 4;
-/// Members up to which doubles are found by comparing each with each.
+/// Number of members up to which duplicates are found by comparing every pair.
 const FEW: usize = 16;
 
 impl<'t> Fields<'t> {
-    /// As `map` has them.
+    /// Borrows the members of `map`.
     pub(crate) fn of(map: &'t Map<String, Value>) -> Self {
         Self(map.iter().map(|(name, value)| (Cow::Borrowed(name.as_str()), Tree::of(value))).collect())
     }
@@ -48,7 +48,7 @@ impl<'t> Fields<'t> {
         self.0.iter_mut().map(|it| &mut it.1)
     }
 
-    /// Sets a member: in its place if there is one of the name, else as the last.
+    /// Sets a member: replaces the one of that name, or appends it.
     pub(crate) fn set(&mut self, name: &'static str, value: Tree<'t>) {
         match self.0.iter_mut().find(|it| it.0 == name) {
             Some(member) => member.1 = value,
@@ -60,7 +60,7 @@ impl<'t> Fields<'t> {
         self.0.retain(|it| it.0 != name);
     }
 
-    /// Of members of one name the last counts, where the first stands.
+    /// Removes duplicate names: the last value wins, at the position of the first.
     fn without_doubles(members: Vec<(Cow<'t, str>, Tree<'t>)>) -> Self {
         let has_doubles = if members.len() <= FEW {
             members.iter().enumerate().any(|(at, it)| members[..at].iter().any(|before| before.0 == it.0))
@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for Tree<'de> {
     }
 }
 
-/// The name of a member, where it stands if it holds no escape.
+/// The name of a member, borrowed unless it contains an escape.
 pub(crate) struct Name<'t>(pub(crate) Cow<'t, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

@@ -1,5 +1,5 @@
-//! `GET /api/v4/metadatakeys`: the keys of the metadata that the caller may see, counted from the records
-//! themselves, so that no table of keys can fall behind.
+//! `GET /api/v4/metadatakeys`: the metadata keys that the caller may see, counted from the records
+//! themselves, so that there is no separate table of keys that could become stale.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,10 +24,10 @@ use crate::kinds::SAMPLE;
 use crate::scientific;
 use crate::strict;
 
-/// Groups that keys are told with at most.
+/// Maximum number of groups that are listed with a key.
 const MAX_GROUPS: usize = 256;
 
-/// Where keys come from, as the rows name it, with what of it the caller may see.
+/// Returns the sources of keys, as rows name them, each with the condition on what the caller may see.
 fn visible(asker: &Asker) -> [(&'static str, &'static Kind, Expr); 4] {
     let proposals = asker.rights.of_keeper(&asker.settings().proposal_groups);
     [
@@ -54,7 +54,7 @@ const FIELDS: [&str; 12] = [
     "createdBy",
 ];
 
-/// Keys have no kind: conditions on them are decided row by row.
+/// Keys have no kind of their own: conditions on them are evaluated row by row.
 static ROW: Kind = Kind::named("scicat_metadata_key");
 
 pub(super) fn routes() -> Router<Scicat> {
@@ -94,7 +94,7 @@ fn as_count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The rows that satisfy a filter, sorted as it says.
+/// Returns the rows that satisfy a filter, in its order.
 async fn selected(asker: &Asker, filter: &Filter) -> Result<Vec<Map<String, Value>>, ScicatError> {
     let (visible, caller, is_admin) = (visible(asker), asker.caller().clone(), asker.rights.is_admin);
     let rows = asker.db.read(Weight::Scan, move |view| rows(view, &visible, &caller, is_admin)).await;
@@ -104,8 +104,8 @@ async fn selected(asker: &Asker, filter: &Filter) -> Result<Vec<Map<String, Valu
     Ok(rows)
 }
 
-/// Sorts by one field, and by key within it. Keys have no times: a sort by these, which is what v4 does when
-/// nothing is said, leaves them by key.
+/// Sorts by one field, and by key within it. Keys have no times: a sort by these, which is v4's default,
+/// leaves them sorted by key.
 fn sort(rows: &mut [Map<String, Value>], order: &[Order]) {
     rows.sort_by_cached_key(|row| text(row, "key").to_owned());
     let Some((field, direction)) =
@@ -125,7 +125,7 @@ fn sort(rows: &mut [Map<String, Value>], order: &[Order]) {
     }
 }
 
-/// A row for each key and human name of each source.
+/// Returns a row for each key and human-readable name of each source.
 fn rows(
     view: &mut View<'_>,
     visible: &[(&'static str, &'static Kind, Expr); 4],
@@ -161,7 +161,8 @@ fn rows(
     Ok(rows)
 }
 
-/// For each key the groups in whose records it is: all of them for admins, of others' groups nothing is told.
+/// Returns for each key the groups whose records contain it: all groups for admins, otherwise only the
+/// caller's own.
 fn groups_of_keys(
     view: &mut View<'_>,
     kind: &'static Kind,

@@ -1,4 +1,4 @@
-//! What the frontend is configured with: from the site's settings until an admin replaces it.
+//! The frontend's configuration: from the site's settings until an admin replaces it.
 
 use axum::Router;
 use axum::body::Body;
@@ -23,7 +23,7 @@ const CONFIG: &str = "frontendConfig";
 /// The frontend's theme.
 const THEME: &str = "frontendTheme";
 
-/// Who made what the settings bring.
+/// The creator of configurations from the settings.
 const SITE: &str = "system";
 
 pub(super) fn routes() -> Router<Scicat> {
@@ -37,11 +37,11 @@ fn unknown(cid: &str) -> ScicatError {
     ScicatError::not_found(format!("Config '{cid}' not found"))
 }
 
-/// The frontend's configuration and theme of a site that has none of its own: an empty one leaves the frontend blank.
+/// The frontend's configuration and theme for a site without its own: an empty one would leave the frontend blank.
 const BUILT_IN_CONFIG: &str = include_str!("../../data/frontend_config.json");
 const BUILT_IN_THEME: &str = include_str!("../../data/frontend_theme.json");
 
-/// A configuration that the settings bring; `None` for another name.
+/// Returns a configuration from the settings; `None` for an unknown name.
 fn of_settings(app: &Scicat, cid: &str) -> Option<Value> {
     let (text, built_in) = match cid {
         CONFIG => (&app.settings.frontend_config, BUILT_IN_CONFIG),
@@ -59,7 +59,7 @@ fn of_settings(app: &Scicat, cid: &str) -> Option<Value> {
     Some(data)
 }
 
-/// A configuration before anybody changed it; its times are those of the beginning.
+/// Returns a configuration that nobody has changed yet; its timestamps are 1970-01-01.
 fn initial(app: &Scicat, cid: &str) -> Option<Map<String, Value>> {
     let data = of_settings(app, cid)?;
     let begin = crate::dates::format_ms(0);

@@ -1,15 +1,16 @@
-//! E-mail addresses, and the host names that they share with URLs.
+//! E-mail addresses, and host names, which occur in URLs too.
 
-/// Longest address in characters.
+/// Maximum length of an address in characters.
 const MAX_ADDRESS_CHARS: usize = 254;
-/// Longest part before the `@` in bytes.
+/// Maximum length of the part before the `@` in bytes.
 const MAX_USER_BYTES: usize = 64;
-/// Longest host name in bytes.
+/// Maximum length of a host name in bytes.
 const MAX_HOST_BYTES: usize = 254;
-/// Longest label of a host name in characters.
+/// Maximum length of a label of a host name in characters.
 const MAX_LABEL_CHARS: usize = 63;
 
-/// Whether `text` is an e-mail address with a fully qualified host: `a@b.ch`, not `a@b`, `A <a@b.ch>` or `a@[1.2.3.4]`.
+/// Says whether `text` is an e-mail address with a fully qualified host: `a@b.ch`, not `a@b`, `A <a@b.ch>` or
+/// `a@[1.2.3.4]`.
 pub fn is_email(text: &str) -> bool {
     if MAX_ADDRESS_CHARS < n_utf16(text) {
         return false;
@@ -24,7 +25,7 @@ pub fn is_email(text: &str) -> bool {
     user.split('.').all(|part| !part.is_empty() && part.chars().all(is_user_char))
 }
 
-/// Whether `host` is a fully qualified domain name: at least two labels, the last one not numeric.
+/// Says whether `host` is a fully qualified domain name: at least two labels, the last one not numeric.
 pub(super) fn is_host_name(host: &str) -> bool {
     let labels: Vec<&str> = host.split('.').collect();
     let [_, .., last] = labels.as_slice() else { return false };
@@ -60,7 +61,7 @@ fn is_user_char(it: char) -> bool {
     it.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(it) || ('\u{a1}' <= it && is_wide(it))
 }
 
-/// The part between quotes: printable or control characters, others after a backslash.
+/// Checks the part between quotes: printable or control characters, others after a backslash.
 fn is_quoted_user(user: &str) -> bool {
     let is_plain = |it: char| match it {
         '\\' | '"' | '\0' => false,
@@ -82,13 +83,13 @@ fn is_quoted_user(user: &str) -> bool {
     true
 }
 
-/// In the ranges that the original names beyond ASCII. They are written for UTF-16 and so leave out the surrogates,
-/// private use, and with them all characters beyond the basic plane.
+/// Says whether a character is in the original's ranges beyond ASCII. These are written for UTF-16 and exclude the
+/// surrogates and private use, and thereby all characters beyond the basic plane.
 fn is_wide(it: char) -> bool {
     matches!(it, '\u{a0}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{ffef}')
 }
 
-/// Anything from U+00A1; beyond the basic plane the halves of the pair lie in the range.
+/// Says whether a character is U+00A1 or above; beyond the basic plane both surrogates are in the range.
 fn is_beyond_latin1(it: char) -> bool {
     '\u{a1}' <= it
 }

@@ -1,4 +1,4 @@
-//! ISO 8601 dates and times, checked for form alone.
+//! ISO 8601 dates and times, checked only for their format.
 //!
 //! ```text
 //! date = year [ [-] ( month [ [-] day ] | "W" week [ [-] weekday ] | day-of-year ) [ ( "T" | blank ) [ time ] [ zone ] ] ]
@@ -6,9 +6,9 @@
 //! zone = "Z" | ( "+" | "-" ) hour [:] [ minute ]
 //! ```
 //!
-//! The separator of day is that of month, the separator of second that of minute.
+//! Day and month use the same separator, and so do minute and second.
 
-/// Whether `text` has the form of an ISO 8601 date, with or without a time. The date need not exist.
+/// Says whether `text` has the format of an ISO 8601 date, with or without a time. The date need not exist.
 pub fn is_iso_date(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let Some(rest) = digits(unsigned, 4) else { return false };
@@ -25,7 +25,7 @@ fn is_date_after_year(text: &str) -> bool {
     })
 }
 
-/// What can be left after month and day, week and weekday, or the day of the year.
+/// Returns the possible remainders after month and day, week and weekday, or the day of the year.
 fn calendar_ends<'a>(text: &'a str, separator: &str) -> [Option<&'a str>; 5] {
     let month = number(text, 2, 1..=12);
     let day = month.and_then(|it| it.strip_prefix(separator)).and_then(|it| number(it, 2, 1..=31));

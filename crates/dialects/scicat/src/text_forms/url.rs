@@ -4,17 +4,19 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::email::is_host_name;
 
-/// Longest URL in UTF-16 units, the bound of the original.
+/// Maximum length of a URL in UTF-16 units, the limit of the original.
 const MAX_URL_CHARS: usize = 2084;
 
 const PROTOCOLS: [&str; 3] = ["http", "https", "ftp"];
 
-/// Whether `text` is a URL with a fully qualified host name or an address: `https://a.ch/x?y#z`, `a.ch:8080`.
+/// Says whether `text` is a URL with a fully qualified host name or an address: `https://a.ch/x?y#z`,
+/// `a.ch:8080`.
 pub fn is_url(text: &str) -> bool {
     is_url_of(text, |protocol| PROTOCOLS.iter().any(|it| it.eq_ignore_ascii_case(protocol)))
 }
 
-/// The same of any protocol: `nfs://a.ch/x`, `smb://a.ch`; validator.js with `require_valid_protocol: false`.
+/// Does the same for any protocol: `nfs://a.ch/x`, `smb://a.ch`; validator.js with `require_valid_protocol:
+/// false`.
 pub fn is_url_of_any_protocol(text: &str) -> bool {
     is_url_of(text, |_| true)
 }
@@ -33,7 +35,7 @@ fn is_url_of(text: &str, is_allowed: impl Fn(&str) -> bool) -> bool {
     host_and_port(authority).is_some_and(|(host, port)| port.is_none_or(is_port) && is_host(host))
 }
 
-/// What follows the protocol and its slashes; `None` if the protocol is not allowed.
+/// Returns what follows the protocol and its slashes; `None` if the protocol is not allowed.
 fn without_protocol(url: &str, is_allowed: impl Fn(&str) -> bool) -> Option<&str> {
     let Some((protocol, rest)) = url.split_once(':').filter(|it| is_protocol_name(it.0)) else {
         return (!url.starts_with("//")).then_some(url);
@@ -49,7 +51,8 @@ fn is_protocol_name(text: &str) -> bool {
         && text.chars().all(|it| it.is_ascii_alphanumeric() || matches!(it, '+' | '-' | '.'))
 }
 
-/// Whether what follows the colon shows that no protocol stood before it: `user:password@host`, `host:80`.
+/// Says whether the text after the colon shows that there was no protocol before it: `user:password@host`,
+/// `host:80`.
 fn is_user_or_port(after_colon: &str) -> bool {
     let authority = after_colon.split('/').next().unwrap_or_default();
     match authority.split_once('@') {
@@ -67,11 +70,11 @@ fn has_escape(text: &str) -> bool {
         .any(|it| it[0] == b'%' && it[1].is_ascii_hexdigit() && it[2].is_ascii_hexdigit())
 }
 
-/// Whose machine a URL names.
+/// The host of a URL.
 enum Host<'a> {
     /// A name or an IPv4 address.
     Bare(&'a str),
-    /// What stands in brackets.
+    /// The text in brackets.
     Bracketed(&'a str),
 }
 
@@ -105,7 +108,7 @@ fn is_port(text: &str) -> bool {
 fn is_host(host: Host<'_>) -> bool {
     match host {
         Host::Bare(name) => is_host_name(name) || name.parse::<Ipv4Addr>().is_ok(),
-        // A zone (`%eth0`) may follow the address.
+        // The address may be followed by a zone (`%eth0`).
         Host::Bracketed(address) => {
             address.split('%').next().is_some_and(|it| it.parse::<Ipv6Addr>().is_ok())
         }

@@ -1,4 +1,4 @@
-//! Whose account is meant, and who may see it.
+//! Which account a request is about, and who may see it.
 
 use pinakes_accounts::User;
 use pinakes_accounts::sign_in::strategy;
@@ -7,27 +7,27 @@ use serde_json::{Map, Value, json};
 use crate::app::{Asker, Scicat};
 use crate::error::ScicatError;
 
-/// What may not be seen of others, or done to them.
+/// Creates the error for what a caller may not see of others, or do to them.
 pub(crate) fn refused() -> ScicatError {
     ScicatError::forbidden("Access Forbidden or Unauthorized")
 }
 
-/// The user who asks. Errors: 401 for who has not logged in.
+/// Returns the calling user. Errors: 401 for anonymous callers.
 pub(crate) fn myself(asker: &Asker) -> Result<&User, ScicatError> {
     asker.caller().user.as_deref().ok_or_else(ScicatError::unauthenticated)
 }
 
-/// Refuses who is neither the user `id` nor an admin.
+/// Refuses callers who are neither the user `id` nor an admin.
 pub(crate) fn require_own(asker: &Asker, id: &str) -> Result<(), ScicatError> {
     if myself(asker)?.id == id || asker.rights.is_admin { Ok(()) } else { Err(refused()) }
 }
 
-/// The user `id`; nothing at all when there is none.
+/// Returns the user `id`, or `None` if there is none.
 pub(crate) async fn user(app: &Scicat, asker: &Asker, id: &str) -> Result<Option<User>, ScicatError> {
     Ok(app.context.accounts().by_id(asker.db.tenant(), id).await?)
 }
 
-/// A user as SciCat shows one.
+/// Returns a user as SciCat shows one.
 pub(crate) fn shown(user: &User) -> Map<String, Value> {
     let value = json!({
         "username": user.username, "email": user.email, "authStrategy": strategy(user),

@@ -1,5 +1,5 @@
-//! Identities: what a login service says of a user. They are made of the accounts, so conditions on them are
-//! turned into conditions on accounts.
+//! Identities: what a login service says about a user. They are derived from the accounts, so conditions on them are
+//! converted to conditions on accounts.
 
 use axum::Router;
 use axum::extract::State;
@@ -26,7 +26,7 @@ pub(super) fn routes() -> Router<Scicat> {
         .route("/api/v3/useridentities/isvalidemail", get(is_valid_email))
 }
 
-/// A user as its login service describes it.
+/// Returns a user as its login service describes it.
 fn shown(user: &User, everyone: &[String]) -> Value {
     let email = user.email.as_deref().unwrap_or_default();
     let mut groups = user.groups.clone();
@@ -59,7 +59,7 @@ async fn identity(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> A
     })
 }
 
-/// Where accounts keep what conditions on identities name.
+/// Fields of identities in conditions, and where accounts store them.
 const NAMES: [(&str, &str); 11] = [
     ("_id", "id"),
     ("userId", "id"),
@@ -74,7 +74,7 @@ const NAMES: [(&str, &str); 11] = [
     ("id", "id"),
 ];
 
-/// The condition of a filter, over accounts. What accounts do not have matches none.
+/// Converts the condition of a filter to one over accounts. Fields that accounts do not have match nothing.
 fn condition(query: &QueryText, headers: &HeaderMap) -> Result<Expr, ScicatError> {
     let filter = match filter::text("filter", query, headers)? {
         None => Value::Null,
@@ -100,14 +100,14 @@ fn with_names_of_accounts(map: Map<String, Value>) -> Map<String, Value> {
         }
         value => {
             let known = NAMES.iter().find(|(ours, _)| *ours == name);
-            // Passwords are kept in accounts: no name of theirs passes that is not listed.
+            // Accounts contain passwords, so only the listed fields can be queried.
             (known.map_or_else(|| format!("identity.{name}"), |(_, theirs)| (*theirs).to_owned()), value)
         }
     };
     map.into_iter().map(part).collect()
 }
 
-/// `GET /useridentities/findOne?filter=`: admins find anybody, others themselves.
+/// `GET /useridentities/findOne?filter=`: admins can find anyone, others only themselves.
 async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     let own_id = myself(&asker)?.id.clone();
     let mut condition = condition(&query, &headers)?;
@@ -119,15 +119,16 @@ async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: H
     match users.first() {
         Some(user) => Ok(answer::json(StatusCode::OK, &shown(user, app.context.accounts().everyone()))),
         None if asker.rights.is_admin => Ok(answer::empty(StatusCode::OK)),
-        // Whether there is somebody else of that description is not told.
+        // The answer does not reveal whether another user matches.
         None => Err(crate::users::account::refused()),
     }
 }
 
-/// `GET /useridentities/isValidEmail?filter={"where":{"profile.email":"a@b.ch"}}`: whether somebody has that address, as
+/// `GET /useridentities/isValidEmail?filter={"where":{"profile.email":"a@b.ch"}}`: whether a user has that address, as
 /// `true` or `false`.
 ///
-/// Errors: 400 for another condition than one whole address, which could ask for users letter by letter.
+/// Errors: 400 for any condition other than one whole address, as others could be used to find out addresses letter by
+/// letter.
 async fn is_valid_email(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     myself(&asker)?;
     let filter =
@@ -143,7 +144,7 @@ async fn is_valid_email(_: State<Scicat>, asker: Asker, query: QueryText, header
     Ok(answer::json(StatusCode::OK, &(0 < count)))
 }
 
-/// The address that a condition on identities names, when that is all it says.
+/// Returns the address that a condition on identities names, if it contains nothing else.
 fn whole_address(condition: &Value) -> Option<String> {
     let map = condition.as_object().filter(|it| it.len() == 1)?;
     let (name, value) = map.iter().next()?;

@@ -1,4 +1,4 @@
-//! What the frontend keeps for a user: made at the first login, one record per user.
+//! Settings that the frontend keeps for a user: one record per user, created at the first login.
 
 use axum::Router;
 use axum::body::Body;
@@ -20,11 +20,11 @@ use crate::users::account::{myself, require_own};
 use crate::validate::Form;
 use crate::{listing, resource};
 
-/// Deepest nesting that a dotted key reaches.
+/// Maximum depth of a dotted key.
 const MAX_DEPTH: usize = 32;
-/// The settings and their `externalSettings`, which are around what a dotted key names.
+/// The settings and their `externalSettings`, which enclose what a dotted key names.
 const LEVELS_ABOVE: usize = 2;
-/// Nesting that can be read back from what is kept.
+/// Maximum nesting of stored settings that can be parsed again.
 const PARSER_DEPTH: usize = 127;
 
 pub(super) fn routes() -> Router<Scicat> {
@@ -37,9 +37,10 @@ pub(super) fn routes() -> Router<Scicat> {
         .route("/api/v3/users/{id}/settings/external", patch(merge_external))
 }
 
-/// Makes the settings of a user who logs in for the first time.
+/// Creates the settings of a user who logs in for the first time.
 ///
-/// A full disk keeps nobody from logging in: the settings are made with the next login, or when they are changed.
+/// A full disk does not prevent a login: the settings are then created at the next login, or when they are
+/// changed.
 pub(crate) async fn remember_login(app: &Scicat, asker: &Asker, user: &User) -> Result<(), ScicatError> {
     if listing::get(asker, &USER_SETTINGS, &user.id).await?.is_some() {
         return Ok(());
@@ -56,7 +57,7 @@ pub(crate) async fn remember_login(app: &Scicat, asker: &Asker, user: &User) -> 
     }
 }
 
-/// Lets `change` work on a user's settings, made where there are none, and gives their bytes.
+/// Applies `change` to a user's settings, which are created if missing, and returns their bytes.
 async fn write(
     app: &Scicat,
     asker: &Asker,
@@ -94,7 +95,7 @@ fn defaults(id: &str, new_id: &str) -> Map<String, Value> {
     settings
 }
 
-/// A user's settings; defaults for who has never logged in by password.
+/// Answers with a user's settings, or with defaults for a user who has never logged in with a password.
 async fn read(app: &Scicat, asker: &Asker, id: &str) -> Answer {
     Ok(match listing::get(asker, &USER_SETTINGS, id).await? {
         Some(record) => answer::stored_json(StatusCode::OK, record.body),
@@ -112,7 +113,7 @@ async fn settings(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> A
     read(&app, &asker, &id).await
 }
 
-/// The body of a change. Clients send back what they have read; whose settings they are cannot be changed.
+/// Parses the body of a change. Clients send back what they have read; the owner of settings cannot be changed.
 async fn body(app: &Scicat, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ScicatError> {
     let mut body = app.object(headers, body).await?;
     body.retain(|name, _| !["_id", "id", "__v", "userId"].contains(&name.as_str()));
@@ -121,7 +122,7 @@ async fn body(app: &Scicat, headers: &HeaderMap, body: Body) -> Result<Map<Strin
     Ok(body)
 }
 
-/// `POST` and `PUT`: what is not named is as at the first login.
+/// `POST` and `PUT`: fields that are not named get the values of the first login.
 async fn replace(
     app: State<Scicat>,
     asker: Asker,
@@ -187,7 +188,7 @@ async fn merge_external(
     Ok(answer::stored_json(StatusCode::OK, stored.await?))
 }
 
-/// How many objects and lists are around the innermost value.
+/// Returns how many objects and lists enclose the innermost value.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
@@ -196,7 +197,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Sets what lies at a dotted path; what is no object on the way becomes one.
+/// Sets the value at a dotted path; anything on the way that is not an object becomes one.
 fn set(at: &mut Value, path: &str, value: Value) {
     if !at.is_object() {
         *at = json!({});

@@ -1,4 +1,5 @@
-//! The `OpenAPI` document against the server: every operation is served, and what the exchanges send and get is as it says.
+//! Checks the `OpenAPI` document against the server: every operation is served, and requests and answers of the
+//! exchanges conform to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +32,7 @@ async fn every_documented_operation_is_served() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an operation says of its body and of the answer of each status.
+/// The schemas of an operation's body and of its answer for each status.
 struct Described {
     method: String,
     segments: Vec<String>,
@@ -74,12 +75,12 @@ fn described(document: &Value) -> Result<Vec<Described>, Failure> {
             });
         }
     }
-    // Words of a path come before its parameters, as for the router.
+    // Fixed words of a path take precedence over parameters, as in the router.
     list.sort_by_key(Described::n_parameters);
     Ok(list)
 }
 
-/// The same without members that are null: clients take them for members that are not there.
+/// Returns a value without members that are null: clients treat them as absent.
 fn without_null(mut value: Value) -> Value {
     fn strip(value: &mut Value) {
         match value {
@@ -95,7 +96,7 @@ fn without_null(mut value: Value) -> Value {
     value
 }
 
-/// What does not agree with the document in one exchange.
+/// Returns what in one exchange does not conform to the document.
 fn faults(described: &[Described], request: &str, status: u16, answer: &[u8]) -> Vec<String> {
     let (head, rest) = request.split_once('\n').unwrap_or((request, ""));
     let mut words = head.splitn(3, ' ').skip(1);
@@ -110,7 +111,7 @@ fn faults(described: &[Described], request: &str, status: u16, answer: &[u8]) ->
     };
     let body =
         rest.lines().find(|it| it.starts_with(['{', '['])).and_then(|it| serde_json::from_str(it).ok());
-    // Bodies that are asked about may be wrong.
+    // Bodies sent to `isValid` may be invalid.
     if let (Some(validator), Some(body)) = (&operation.body, body)
         && !path.ends_with("isValid")
         && let Some(fault) = found(validator, body)
@@ -119,7 +120,7 @@ fn faults(described: &[Described], request: &str, status: u16, answer: &[u8]) ->
     }
     match operation.answers.get(&status) {
         None => faults.push(format!("status {status}")),
-        // A selection of fields lacks required ones; where there is nothing, nothing is said.
+        // A selection of fields may omit required ones, and an empty answer has no body to check.
         Some(Some(validator)) if !query.contains("fields") && !answer.is_empty() => {
             let fault = match serde_json::from_slice(answer) {
                 Ok(value) => found(validator, value),
@@ -143,7 +144,8 @@ async fn exchanges_are_as_documented() -> Result<(), Failure> {
             operations = Some(described(&server.mount.openapi)?);
         }
         let Some(operations) = &operations else { continue };
-        // What version 4.27 was sent beyond what the document, which is of version 5, says of bodies.
+        // Bodies that clients of version 4.27 sent may contain more than the document, which describes version 5,
+        // allows.
         let is_old = case.file_stem().is_some_and(|it| it == "of_4_27");
         let mut answers: Vec<Value> = Vec::new();
         for request in requests(&fs::read_to_string(&case)?) {

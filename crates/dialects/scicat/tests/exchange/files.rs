@@ -1,4 +1,4 @@
-//! Blocks within datasets: files that were asked for come whole, in parts or not at all.
+//! Blocks within datasets: files are included whole, in part or not at all, as requested.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
 const DATASET: &str = r#"{"type":"raw","ownerGroup":"group1","owner":"o","contactEmail":"a@b.ch","sourceFolder":"/data/1","creationTime":"2020-01-15T08:00:00Z","principalInvestigator":"P I","creationLocation":"/ESS","pid":"PID.pfx/1"}"#;
-/// More than a chunk holds.
+/// More files than a chunk holds.
 const N_FILES: usize = 1_000;
 
 async fn with_files(engine: Engine) -> Result<Server, Failure> {

@@ -1,4 +1,4 @@
-//! What is kept of changes when a site tracks them.
+//! The history of changes, on sites that track them.
 
 use pinakes_scicat::Settings;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn tracked(strategy: &str) -> Settings {
     }
 }
 
-/// A server on which a dataset was made, changed twice, and its lifecycle once.
+/// Starts a server on which a dataset was created, changed twice, and its lifecycle changed once.
 async fn changed(engine: Engine, strategy: &str) -> Result<Server, Failure> {
     let server = Server::start(engine, tracked(strategy)).await?;
     for (request, status) in [
@@ -89,7 +89,7 @@ async fn entries_are_listed_for_those_who_may() -> Result<(), Failure> {
             own["items"],
             json!([{
                 "subsystem": "Proposal", "documentId": "p", "before": {"title": "T"}, "after": {"title": "U"},
-                // Later than the proposal itself, though within the same millisecond.
+                // Later than the proposal itself, although created within the same millisecond.
                 "operation": "update", "user": "keeper", "timestamp": "2026-02-01T10:00:05.001Z",
             }])
         );

@@ -1,4 +1,4 @@
-//! Logbooks of a `SciChat` service, which a server of the test's own stands for.
+//! Logbooks of a `SciChat` service, for which the test starts a fake server.
 
 use pinakes_scicat::Settings;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use crate::engine::Engine;
 use crate::outgoing::Fake;
 use crate::server::{Failure, Server, site};
 
-/// Of the service: the caller's proposal, another's, one that is not here, one without messages.
+/// Logbooks of the service: the caller's proposal, another's, one that does not exist here, one without
+/// messages.
 const ALL: &str = r#"200 [{"name":"p1","messages":[{"origin_server_ts":10}]},{"name":"p2","messages":[{"origin_server_ts":30}]},{"name":"p9","messages":[{"origin_server_ts":20}]},{"name":"p0","messages":[]},{"messages":[]}]"#;
 const LOGBOOK: &str = r#"200 {"name":"p1","roomId":"r","messages":[{"origin_server_ts":2,"sender":"@b:x"},{"origin_server_ts":1,"sender":"@a:x"}]}"#;
 
@@ -22,7 +23,7 @@ const RECORDS: [&str; 4] = [
 {"type":"raw","ownerGroup":"group1","owner":"o","contactEmail":"a@b.ch","sourceFolder":"/data/1","creationTime":"2020-01-15T08:00:00Z","principalInvestigator":"P I","creationLocation":"/ESS","pid":"PID.pfx/2","proposalId":"p1","isPublished":true}"#,
 ];
 
-/// A server whose logbook service gives these answers.
+/// Starts a server whose logbook service gives these answers.
 async fn server(answers: Vec<&'static str>) -> Result<(Server, Fake), Failure> {
     let fake = Fake::http(answers)?;
     let settings = Settings {
@@ -86,7 +87,7 @@ async fn one_logbook_is_sorted_and_paged() -> Result<(), Failure> {
 
 #[tokio::test]
 async fn logbooks_are_shut_to_others() -> Result<(), Failure> {
-    // The service answers nobody: who is refused is refused before it is asked.
+    // The service is never asked: callers without access are refused first.
     let (server, _fake) = server(Vec::new()).await?;
     for (request, expected) in [
         ("nobody GET /api/v3/logbooks", 403),
@@ -115,7 +116,7 @@ async fn a_service_that_fails_is_named_without_secrets() -> Result<(), Failure> 
         (vec![r#"200 {"token":"t1"}"#, "200 no JSON"], 502),
         (vec!["200 no JSON"], 502),
         (vec![r#"200 {"token":"t1"}"#, "404 "], 404),
-        // A service that reads names loosely gives the logbook of another proposal.
+        // A service that matches names loosely returns the logbook of another proposal.
         (vec![r#"200 {"token":"t1"}"#, r#"200 {"name":"p2","messages":[]}"#], 404),
         (vec![r#"200 {"token":"t1"}"#, r#"200 {"messages":[]}"#], 404),
     ] {

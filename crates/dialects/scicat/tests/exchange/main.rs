@@ -1,8 +1,8 @@
 //! Exchanges: requests as clients send them, and the answers they get.
 //!
-//! Each `tests/data/exchange/<resource>/<case>.http` is a run of requests against a server of its own, separated
-//! by empty lines; `<case>.out` beside it holds the answers. `BLESS=1 cargo test --test exchange` rewrites the
-//! answers: read the diff before the commit. Both engines give the same.
+//! Each `tests/data/exchange/<resource>/<case>.http` is a series of requests to a server of its own, separated by empty
+//! lines; `<case>.out` beside it contains the answers. `BLESS=1 cargo test --test exchange` rewrites the answers: read
+//! the diff before the commit. Both engines must give the same answers.
 //!
 //! ```text
 //! # A comment.
@@ -13,9 +13,10 @@
 //! If-None-Match: *
 //! ```
 //!
-//! The first word says who asks (see [`USERS`]); of an answer to `~user1` only the status counts. `{{1.sampleId}}` is a field of the first answer, percent-encoded
-//! in paths; `{{user1}}` is the id of that user. Headers follow the first line, the body follows them. The clock
-//! begins at 2026-02-01T10:00:00.000Z and goes on by a second before each request.
+//! The first word names the caller (see [`USERS`]); for an answer to `~user1` only the status is compared.
+//! `{{1.sampleId}}` is a field of the first answer, percent-encoded in paths; `{{user1}}` is the id of that user.
+//! Headers follow the first line, and the body follows them. The clock starts at 2026-02-01T10:00:00.000Z and advances
+//! by a second before each request.
 
 mod document;
 #[path = "../../../../store/tests/support/engine.rs"]
@@ -38,7 +39,7 @@ use serde_json::Value;
 use engine::Engine;
 use server::{Failure, Server, site};
 
-/// The only function that knows how a server is made and asked.
+/// The only function that knows how to start a server and send requests to it.
 async fn check(engine: Engine, case: &Path) -> Result<(), Failure> {
     let text = fs::read_to_string(case)?;
     let server = Server::start(engine, site()).await?;
@@ -72,7 +73,7 @@ async fn check(engine: Engine, case: &Path) -> Result<(), Failure> {
     .into())
 }
 
-/// The requests of a case, without comments.
+/// Returns the requests of a case, without comments.
 fn requests(text: &str) -> Vec<String> {
     let mut list = vec![String::new()];
     for line in text.lines().filter(|it| !it.starts_with('#')) {

@@ -1,4 +1,4 @@
-//! What reaches outside: actions of jobs and registrations of DOIs, against servers of the test's own.
+//! Calls to other servers: actions of jobs and registrations of DOIs, against fake servers of the test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
-/// Longest wait for what a server was sent.
+/// Maximum wait for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const DATASET: &str = r#"{"type":"raw","ownerGroup":"group1","owner":"o","contactEmail":"a@b.ch","sourceFolder":"/data/1","creationTime":"2020-01-15T08:00:00Z","principalInvestigator":"P I","creationLocation":"/ESS","pid":"PID.pfx/1"}"#;
 
-/// A server that gives each connection the next of these answers, and tells what it was sent.
+/// A server that answers each connection with the next of these answers and reports what it received.
 pub(crate) struct Fake {
     pub(crate) port: u16,
     seen: Receiver<String>,
@@ -53,7 +53,7 @@ impl Fake {
     }
 }
 
-/// Reads a request with its body and sends an answer of this status and text.
+/// Reads a request with its body and sends an answer with this status and text.
 fn http_exchange(stream: TcpStream, answer: &str) -> std::io::Result<String> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let (mut head, mut length) = (String::new(), 0);
@@ -70,7 +70,7 @@ fn http_exchange(stream: TcpStream, answer: &str) -> std::io::Result<String> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let (status, text) = answer.split_once(' ').unwrap_or((answer, ""));
-    // What stands behind the status of a redirect is where it leads to.
+    // After the status of a redirect comes its target.
     let (location, text) =
         if status.starts_with('3') { (format!("Location: {text}\r\n"), "") } else { (String::new(), text) };
     let length = text.len();
@@ -81,7 +81,7 @@ fn http_exchange(stream: TcpStream, answer: &str) -> std::io::Result<String> {
     Ok(format!("{head}\n{}", String::from_utf8_lossy(&body)))
 }
 
-/// Takes one mail and gives what was said.
+/// Receives one mail and returns the dialogue.
 fn smtp_exchange(mut stream: TcpStream, greeting: &str) -> std::io::Result<String> {
     let reader = BufReader::new(stream.try_clone()?);
     let (mut said, mut in_data) = (String::new(), false);
@@ -111,7 +111,7 @@ fn smtp_exchange(mut stream: TcpStream, greeting: &str) -> std::io::Result<Strin
     Ok(said)
 }
 
-/// A site with one type of jobs, `do`, whose actions are given in YAML.
+/// Returns the settings of a site with one job type, `do`, whose actions are given in YAML.
 fn with_actions(create: &str, update: &str) -> Result<Settings, Failure> {
     let file = format!(
         "configVersion: v9\njobs: [{{jobType: do, create: {{auth: '#authenticated', actions: {create}}}, \
@@ -238,7 +238,7 @@ async fn an_action_that_fails_is_told_unless_ignored() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Entries of actions that are still to be done.
+/// Returns the number of entries with actions that are still to be done.
 async fn n_waiting(server: &Server) -> Result<u64, Failure> {
     let kind = KINDS.iter().find(|it| it.name == "scicat_job_action").copied().ok_or("no such kind")?;
     let counted = server.tenant.read(pinakes_store::Weight::Point, move |view| view.count(kind, &Expr::All));
@@ -257,7 +257,7 @@ async fn all_done(server: &Server) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What fails for now is done later, from where it failed on; the job is taken all the same.
+/// An action that fails temporarily is retried, starting with the one that failed; the job is accepted anyway.
 #[tokio::test]
 async fn an_action_that_fails_for_now_is_tried_again() -> Result<(), Failure> {
     let fake = Fake::http(vec!["200 ", "503 not now", "429 slowly", "200 ", "200 "])?;
@@ -284,7 +284,7 @@ async fn an_action_that_fails_for_now_is_tried_again() -> Result<(), Failure> {
     all_done(&server).await
 }
 
-/// No further try is made of what would fail alike, nor of what was tried often enough.
+/// Actions that would fail again, or have been attempted often enough, are not retried.
 #[tokio::test]
 async fn an_action_is_given_up() -> Result<(), Failure> {
     let fake = Fake::http(vec!["404 no such queue", "500 a", "500 b", "500 c", "200 "])?;
@@ -305,7 +305,7 @@ async fn an_action_is_given_up() -> Result<(), Failure> {
         assert!(fake.next()?.starts_with(&format!("GET /{id} HTTP/1.1\r\n")));
     }
     all_done(&server).await?;
-    // The next that is asked is another job's.
+    // The next request belongs to another job.
     let (status, job) = server.json(JOB).await?;
     assert_eq!(status, 201, "{job}");
     assert!(
@@ -380,7 +380,7 @@ async fn dois_are_registered() -> Result<(), Failure> {
     assert_eq!((status, &registered["status"]), (201, &json!("registered")));
     let seen = fake.next()?;
     assert!(seen.starts_with(&format!("PUT /dois/{doi} HTTP/1.1\r\n")), "{seen}");
-    // SITE:hush
+    // The Base64 of SITE:hush
     assert!(seen.contains("authorization: Basic U0lURTpodXNo\r\n"), "{seen}");
     let sent: Value = serde_json::from_str(seen.split_once("\n\n").ok_or("no body")?.1.trim())?;
     assert_eq!(sent["data"]["attributes"]["event"], "publish");
@@ -394,7 +394,7 @@ async fn dois_are_registered() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server that is asked sends nobody elsewhere: neither a registration with the site's credentials nor a job's URL.
+/// Redirects are not followed: neither for a registration with the site's credentials nor for a job's URL.
 #[tokio::test]
 async fn redirects_are_not_followed() -> Result<(), Failure> {
     let elsewhere = Fake::http(vec!["200 "])?;
@@ -422,10 +422,11 @@ async fn redirects_are_not_followed() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A schema is fetched from the hosts that the site allows, and once for many datasets; elsewhere nothing is asked for.
+/// A schema is fetched only from hosts that the site allows, and once for many datasets; no request is sent to other
+/// hosts.
 #[tokio::test]
 async fn metadata_are_held_against_schemas_of_allowed_hosts() -> Result<(), Failure> {
-    // Blanks behind it do not make it another schema; that there are more than an answer may have does.
+    // Trailing blanks do not invalidate the schema, but these exceed the size limit of an answer.
     let large: &'static str = format!("200 {{}}{}", " ".repeat(2 << 20)).leak();
     let fake = Fake::http(vec![
         r#"200 {"type":"object","properties":{"title":{"type":"string"}}}"#,

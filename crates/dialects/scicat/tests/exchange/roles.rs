@@ -1,9 +1,9 @@
-//! Who may do what: for each route the status that each caller gets, as the contract has it (sections 2, 3, 7, 8).
+//! Access rights: for each route the status that each caller gets, according to the contract (sections 2, 3, 7, 8).
 //!
 //! `tests/data/roles.txt` begins with the callers' names; each further pair of lines is a request and the statuses in
-//! their order. Every caller finds the records that the request names new: `{dataset}` is the pid of a dataset of
-//! group1 that group3 may read, `{public}` that of a published one; the rest of [`made`] likewise.
-//! `BLESS=1 cargo test --test exchange roles` rewrites the statuses: hold the difference against the contract.
+//! the same order. The records that a request names are created anew for every caller: `{dataset}` is the pid of a
+//! dataset of group1 that group3 may read, `{public}` that of a published one; [`made`] creates the others likewise.
+//! `BLESS=1 cargo test --test exchange roles` rewrites the statuses: compare the differences with the contract.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,19 +15,19 @@ use serde_json::Value;
 use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
-/// A raw dataset, up to what differs.
+/// The start of a raw dataset; the fields that differ are appended.
 const RAW: &str = r#""type":"raw","owner":"o","contactEmail":"a@b.ch","sourceFolder":"/data/1","creationTime":"2020-01-15T08:00:00Z","principalInvestigator":"P I","creationLocation":"/ESS""#;
 /// A list of one file.
 const FILES: &str = r#""size":1,"dataFileList":[{"path":"a","size":1,"time":"2020-01-15T08:00:00Z"}]"#;
 
-/// Makes requests of the table, with records of their own.
+/// Builds requests of the table, each with records of its own.
 struct Maker<'a> {
     server: &'a Server,
     n: u32,
 }
 
 impl Maker<'_> {
-    /// A record that `{name}` stands for, or a piece of a body.
+    /// Returns the record that `{name}` stands for, or a piece of a body.
     async fn made(&mut self, name: &str) -> Result<String, Failure> {
         self.n += 1;
         let n = self.n;
@@ -106,7 +106,7 @@ impl Maker<'_> {
         text(&made, field)
     }
 
-    /// The request of a line, for one caller.
+    /// Builds the request of a line for one caller.
     async fn request(&mut self, who: &str, line: &str) -> Result<String, Failure> {
         let mut filled = format!("{who} ");
         let mut rest = line;

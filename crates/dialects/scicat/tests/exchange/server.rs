@@ -1,4 +1,4 @@
-//! The server that is asked, and its users.
+//! The server under test, and its users.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::engine::Engine;
 /// Any error of a test.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
-/// Those who ask, with their groups.
+/// The callers and their groups.
 const USERS: [(&str, &[&str]); 8] = [
     ("admin", &["admin"]),
     ("user1", &["group1"]),
@@ -36,7 +36,7 @@ const USERS: [(&str, &[&str]); 8] = [
 /// 2026-02-01T10:00:00.000Z.
 const BEGIN_MS: i64 = 1_769_940_000_000;
 
-/// What a URI must not contain as it is.
+/// Characters that a URI must not contain unescaped.
 const NOT_IN_URI: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -51,7 +51,7 @@ const NOT_IN_URI: &AsciiSet = &CONTROLS
 
 /// A server of its own for a test.
 pub(crate) struct Server {
-    /// Removed when the case is over.
+    /// Deleted at the end of the case.
     _folder: tempfile::TempDir,
     pub(crate) mount: Mount,
     pub(crate) clock: Clock,
@@ -81,7 +81,7 @@ impl Server {
         Ok(Self { _folder: folder, mount, clock, tenant, tokens, ids })
     }
 
-    /// `{{…}}` replaced by what it stands for.
+    /// Replaces each `{{…}}` by its value.
     pub(crate) fn filled(&self, request: &str, answers: &[Value]) -> Result<String, Failure> {
         let (mut filled, mut rest) = (String::new(), request);
         while let Some((before, after)) = rest.split_once("{{") {
@@ -105,18 +105,18 @@ impl Server {
         Ok(filled)
     }
 
-    /// Lists of files that belong to no block.
+    /// Returns the number of file lists that belong to no block.
     pub(crate) async fn n_staged(&self) -> Result<u64, Failure> {
         let counted = self.tenant.read(pinakes_store::Weight::Point, |view| view.n_staged_lists()).await;
         counted.map_err(|error: pinakes_store::StoreError| error.into())
     }
 
-    /// The token of a user.
+    /// Returns the token of a user.
     pub(crate) fn token(&self, who: &str) -> &str {
         self.tokens.get(who).map_or("", String::as_str)
     }
 
-    /// Sends a request, writes the answer to `out` and gives its body.
+    /// Sends a request, writes the answer to `out` and returns its body.
     pub(crate) async fn ask(&self, request: &str, out: &mut String) -> Result<Vec<u8>, Failure> {
         let mut lines = request.lines();
         let head: Vec<&str> = lines.next().unwrap_or_default().splitn(3, ' ').collect();
@@ -153,7 +153,7 @@ impl Server {
 }
 
 impl Server {
-    /// Sends a request and gives the status and the body, as JSON where it is.
+    /// Sends a request and returns the status and the body, as JSON if it is JSON.
     pub(crate) async fn json(&self, request: &str) -> Result<(u16, Value), Failure> {
         let mut out = String::new();
         let body = self.ask(request, &mut out).await?;
@@ -162,7 +162,7 @@ impl Server {
     }
 }
 
-/// The users, each with a token and an id.
+/// Creates the users, each with a token and an id.
 async fn users(
     accounts: &Accounts,
     tenant: &Tenant,
@@ -180,7 +180,7 @@ async fn users(
     Ok((tokens, ids))
 }
 
-/// The settings of a site that uses all of them.
+/// Returns the settings of a site that uses all of them.
 pub(crate) fn site() -> Settings {
     let groups = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     Settings {

@@ -1,11 +1,11 @@
-//! Tokens whose time is over are refused on every route; those that never were any make nobody of who sends them.
+//! Expired tokens are refused on every route; with invalid ones the caller is anonymous.
 
 use serde_json::json;
 
 use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
-/// Longer than a token lives.
+/// Longer than the lifetime of a token.
 const TOO_LATE_MS: i64 = 3_601_000;
 
 #[tokio::test]

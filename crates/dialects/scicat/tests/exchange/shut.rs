@@ -1,4 +1,4 @@
-//! What must stay shut: bounds of what a request may ask for, and ways around the rights.
+//! What must stay closed: limits on what a request may ask for, and attempts to bypass the access rights.
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -71,7 +71,7 @@ async fn of_two_changes_at_once_one_is_refused() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A request that asks for too much is told so, whoever sends it; none of these is a fault of the server.
+/// A request that asks for too much gets a client error, whoever sends it; none of these is a server error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_are_bounded() -> Result<(), Failure> {
     let many = |n: usize, one: Value| Value::Array(vec![one; n]);
@@ -188,7 +188,8 @@ async fn sizes_of_blocks_are_numbers_of_bytes() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Merging puts a value below a path: what would be too deep to be read back is refused, and nothing of a user's settings breaks.
+/// Merging puts a value below a path: a result that would be nested too deep to be parsed again is refused, and a
+/// user's settings stay intact.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_can_be_read_back_whatever_is_merged() -> Result<(), Failure> {
     let path = (0..32).map(|it| it.to_string()).collect::<Vec<_>>().join(".");
@@ -196,7 +197,7 @@ async fn settings_can_be_read_back_whatever_is_merged() -> Result<(), Failure> {
         let server = Server::start(engine, site()).await?;
         let (_, me) = server.json("user1 GET /api/v3/users/my/self").await?;
         let settings = format!("/api/v3/users/{}/settings", me["id"].as_str().ok_or("no id")?);
-        // The settings, externalSettings and 31 objects are around the value: 67 levels are left of 100.
+        // The settings, externalSettings and 31 objects enclose the value: 67 levels of 100 are left.
         for (n_levels, expected) in [(67, 200), (68, 400), (97, 400), (1, 200)] {
             let value = format!("{}1{}", "[".repeat(n_levels), "]".repeat(n_levels));
             let merge = format!("user1 PATCH {settings}/external\n{{\"{path}\":{value}}}");
@@ -216,7 +217,7 @@ async fn settings_can_be_read_back_whatever_is_merged() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A list of files whose request is given up leaves nothing behind, however far it came.
+/// A list of files whose request is aborted leaves nothing behind, no matter how much of it arrived.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_of_a_request_that_is_given_up_go_away() -> Result<(), Failure> {
     for engine in Engine::all() {
@@ -243,7 +244,7 @@ async fn files_of_a_request_that_is_given_up_go_away() -> Result<(), Failure> {
         }
         answer.abort();
         assert!(answer.await.is_err(), "it was given up");
-        // Nobody waits for it to be swept: it is on the queue of the writer by now, or will be.
+        // It is swept in the background: by now the sweep is in the writer's queue, or will be soon.
         while is_staged().await? {
             tokio::task::yield_now().await;
         }
