@@ -1,7 +1,7 @@
 //! Powers of a unit's factor, as V8 computes `Math.pow`.
 //!
 //! SI values must be the doubles that mathjs computes in Node, and its `Math.pow` differs in the last bit from the C
-//! library's in one of ten powers. V8 takes FDLIBM's algorithm, `2^(y log2 x)` with both steps in double-double
+//! library's in one of ten powers. V8 uses FDLIBM's algorithm, `2^(y log2 x)` with both steps in double-double
 //! arithmetic, with a slip of its own in the last division, which is kept here on purpose. Only positive, finite
 //! bases and finite exponents occur.
 //!
@@ -115,7 +115,7 @@ fn log_series(mantissa: f64, near: f64) -> Pair {
     Pair { high, low: v - (high - u) }
 }
 
-/// The upper half of `mantissa + near`, rounded the way that FDLIBM assembles it from bits.
+/// Returns the upper half of `mantissa + near`, rounded the way that FDLIBM assembles it from bits.
 fn sum_high_word(mantissa: f64, near: f64) -> f64 {
     let word = (mantissa.to_bits() >> 32) & 0xffff_ffff;
     let quarter = if near == 1.0 { 0 } else { 1 << 18 };
