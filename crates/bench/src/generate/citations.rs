@@ -1,5 +1,5 @@
-//! A citation graph as the OpenCitations index is distributed: one line per citation, with a few works
-//! cited by very many and most by few, as in the real index (in-degree: median 7, mean 22, most 200,000).
+//! A citation graph as the OpenCitations index is distributed: one line per citation, with a few works cited
+//! very often and most rarely, as in the real index (in-degree: median 7, mean 22, maximum 200,000).
 
 use super::random::Random;
 

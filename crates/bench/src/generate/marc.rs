@@ -85,7 +85,7 @@ fn bibliographic(seed: u64, n: u64) -> Vec<u8> {
     fields.finish(*b"cam ", *b" a ")
 }
 
-/// `Family, Given`.
+/// Generates `Family, Given`.
 fn heading(random: &mut Random) -> String {
     format!("{}, {}", random.pick(&FAMILY_NAMES), random.pick(&GIVEN_NAMES))
 }
@@ -148,7 +148,8 @@ impl Fields {
 mod tests {
     use super::*;
 
-    /// What ISO 2709 demands of one record: lengths, terminators, a directory that covers the data.
+    /// Checks the requirements of ISO 2709 on one record: lengths, terminators, a directory that covers the
+    /// data.
     fn check(record: &[u8]) {
         let number = |range: std::ops::Range<usize>| -> usize {
             std::str::from_utf8(&record[range]).unwrap().parse().unwrap()

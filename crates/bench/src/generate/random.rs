@@ -1,4 +1,4 @@
-//! A random generator of our own, because generated data must never change: crates of random generators
+//! Our own random generator, because generated data must never change, and crates of random generators
 //! reserve the right to. `SplitMix64`, from Steele, Lea and Flood, "Fast splittable pseudorandom number
 //! generators" (OOPSLA 2014).
 
@@ -11,12 +11,12 @@ pub struct Random {
 }
 
 impl Random {
-    /// The sequence of the `n`-th thing made from `seed`.
+    /// Creates the sequence of the `n`-th thing generated from `seed`.
     pub fn new(seed: u64, n: u64) -> Self {
         Self { state: hash(seed, n) }
     }
 
-    /// Any 64 bits.
+    /// Returns any 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(INCREMENT);
         mix(self.state)

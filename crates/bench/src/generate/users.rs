@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::random::Random;
 use super::words::person;
 
-/// One account. The password is for test accounts on a test server only: it follows from the seed.
+/// One account. The password is for test accounts on a test server only: it is derived from the seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserAccount {
     /// Login name.
