@@ -30,12 +30,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// A `GET` of `path`.
+    /// Returns a `GET` of `path`.
     pub fn get(path: String, headers: &Arc<HeaderMap>) -> Self {
         Self { method: Method::GET, path, headers: Arc::clone(headers), body: Bytes::new(), also_fine: None }
     }
 
-    /// A `POST` of `body` to `path`.
+    /// Returns a `POST` of `body` to `path`.
     pub fn post(path: String, headers: &Arc<HeaderMap>, body: Bytes) -> Self {
         Self { method: Method::POST, path, headers: Arc::clone(headers), body, also_fine: None }
     }
@@ -110,7 +110,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A closed connection to `target`; `timeout` bounds opening it and each exchange.
+    /// Returns a closed connection to `target`; `timeout` bounds opening it and each exchange.
     pub fn new(target: Arc<Target>, timeout: Duration) -> Self {
         Self { target, timeout, sender: None, n_opened: 0 }
     }

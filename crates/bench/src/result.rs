@@ -270,7 +270,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The percentiles of a histogram of microseconds.
+    /// Returns the percentiles of a histogram of microseconds.
     pub fn of(histogram_us: &Histogram<u64>) -> Self {
         let ms = |quantile| histogram_us.value_at_quantile(quantile) as f64 / 1e3;
         Self {

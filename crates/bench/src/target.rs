@@ -70,7 +70,7 @@ impl Target {
         Ok(Self { authority: authority.as_str().to_owned(), address, base_path })
     }
 
-    /// The URL of `path` (which begins with `/`) for messages.
+    /// Returns the URL of `path` (which begins with `/`) for messages.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{}{path}", self.authority, self.base_path)
     }

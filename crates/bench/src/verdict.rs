@@ -129,7 +129,7 @@ fn by_nothing(step: &StepResult, means: &Means) -> Option<Verdict> {
     verdict(BoundBy::Nothing, evidence)
 }
 
-/// The stage with the most time, its share of all stages' time, and its mean.
+/// Returns the stage with the most time, its share of all stages' time, and its mean.
 fn largest_stage(stages: &[StageTime]) -> Option<(String, f64, f64)> {
     // The writer's own commits are the same time as the requests' commit stage, counted once per commit.
     let of_requests: Vec<&StageTime> = stages.iter().filter(|it| it.stage != "writer commit").collect();
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use crate::result::{BareCeiling, FlowResult, Latency};
 
-    /// A step of 10 s on two cores that answered 900 of 1,000 offered requests each second.
+    /// Returns a step of 10 s on two cores that answered 900 of 1,000 offered requests each second.
     fn step() -> StepResult {
         let latency = Latency { n: 9000, mean_ms: 5.0, p50_ms: 5.0, p99_ms: 50.0, ..Latency::default() };
         StepResult {

@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// A request and its expected form.
+    /// Generates a request and its expected form.
     fn request() -> impl Strategy<Value = (String, String)> {
         let target = "/[a-z<>\"` {}?=:]{0,20}";
         let body = "(GET /<\"> HTTP/1\\.1\r\n|[<>\"a-f0-9 \r\n]){0,20}";

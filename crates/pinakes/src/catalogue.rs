@@ -73,7 +73,7 @@ impl House {
         KINDS.as_slice()
     }
 
-    /// What the dialects work with.
+    /// Returns the context that the dialects work with.
     pub(crate) fn context(&self) -> Context {
         let Config { limits, tenants, .. } = &self.config;
         let (catalogue, accounts) = (self.catalogue.clone(), self.accounts.clone());
@@ -81,7 +81,7 @@ impl House {
     }
 }
 
-/// The locations of tenants that have one of their own, by name.
+/// Returns the locations of tenants that have one of their own, by name.
 ///
 /// Errors: a location cannot be parsed.
 pub(crate) fn own_places(config: &Config) -> Result<BTreeMap<String, Location>, Misuse> {
@@ -98,7 +98,7 @@ pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     made.with_context(|| format!("the folder {} cannot be made", folder.display()))
 }
 
-/// The secret that web tokens are signed with: the database's, so that all servers over it accept each other's
+/// Returns the secret that web tokens are signed with: the database's, so that all servers over it accept each other's
 /// tokens, or the folder's.
 fn secret(catalogue: &Catalogue, folder: &Path, entropy: &Entropy) -> anyhow::Result<Secret> {
     let earlier = Secret::text_in(folder)?;

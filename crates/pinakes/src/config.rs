@@ -152,7 +152,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// Where people can log in, besides the passwords kept here.
+    /// Returns the sources of log-ins besides the passwords kept here.
     pub(crate) fn sources(&self) -> Sources {
         Sources { ldap: self.ldap.clone(), oidc: self.oidc.clone() }
     }

@@ -32,7 +32,7 @@ impl Dialect {
         }
     }
 
-    /// The kinds it stores.
+    /// Returns the kinds it stores.
     fn kinds(self) -> &'static [&'static Kind] {
         match self {
             Self::Scicat => &pinakes_scicat::KINDS,

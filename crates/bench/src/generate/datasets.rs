@@ -44,7 +44,7 @@ pub struct DatasetShape {
     pub n_fields: usize,
 }
 
-/// The `n`-th dataset of `seed`, as the body of a create request.
+/// Returns the `n`-th dataset of `seed`, as the body of a create request.
 pub fn dataset(shape: &DatasetShape, seed: u64, n: u64) -> Value {
     let mut random = Random::new(seed, n);
     let creation = creation_time(&mut random);
@@ -75,7 +75,7 @@ pub fn dataset(shape: &DatasetShape, seed: u64, n: u64) -> Value {
     })
 }
 
-/// The id of the `n`-th proposal.
+/// Returns the id of the `n`-th proposal.
 pub fn proposal_id(n: u64) -> String {
     format!("{}", 2_020_000 + n)
 }
@@ -85,7 +85,7 @@ fn scientific_metadata(random: &mut Random, n_fields: usize) -> Map<String, Valu
     (0..n_fields).map(|index| (field_name(index), field_value(random, index))).collect()
 }
 
-/// The name of the `index`-th metadata field.
+/// Returns the name of the `index`-th metadata field.
 pub fn field_name(index: usize) -> String {
     format!("{}_{index:04}", ["motor", "sensor", "sample", "beam", "optics"][index % 5])
 }

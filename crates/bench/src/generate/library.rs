@@ -121,7 +121,7 @@ impl Library {
         }
     }
 
-    /// A line of the table of ids: one DOI in ten is spelt in capitals there.
+    /// Returns a line of the table of ids: one DOI in ten is spelt in capitals there.
     pub fn id_row(&self, n: u64) -> String {
         let doi = self.doi_of_id(n);
         let spelled = if n % 10 == 3 { doi.to_uppercase() } else { doi };

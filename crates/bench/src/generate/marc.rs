@@ -19,7 +19,7 @@ pub enum MarcKind {
     Bibliographic,
 }
 
-/// The `n`-th record of `seed`. Each number has its own control number and, where there is one, its own
+/// Returns the `n`-th record of `seed`. Each number has its own control number and, where there is one, its own
 /// LCCN and ISBN.
 pub fn record(kind: MarcKind, seed: u64, n: u64) -> Vec<u8> {
     match kind {
@@ -90,7 +90,7 @@ fn heading(random: &mut Random) -> String {
     format!("{}, {}", random.pick(&FAMILY_NAMES), random.pick(&GIVEN_NAMES))
 }
 
-/// The `n`-th ISBN-13, with its check digit.
+/// Returns the `n`-th ISBN-13, with its check digit.
 fn isbn13(n: u64) -> String {
     let digits = format!("978{n:09}");
     let sum: u32 = digits

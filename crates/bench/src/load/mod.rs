@@ -124,7 +124,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The names of its flows, in the order of the records.
+    /// Returns the names of its flows, in the order of the records.
     pub fn flow_names(&self) -> Vec<String> {
         match self {
             Self::Mix(flows) => flows.iter().map(|flow| flow.name.clone()).collect(),

@@ -119,7 +119,7 @@ pub struct FlowRecord {
     slowest: BinaryHeap<Reverse<Slow>>,
 }
 
-/// An empty histogram of microseconds with three significant digits.
+/// Returns an empty histogram of microseconds with three significant digits.
 fn histogram_us() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("constant bounds are valid")
 }

@@ -47,7 +47,8 @@ pub fn this_thread_cpu_s() -> Option<f64> {
     ran_ns.map(|ns| ns / 1e9).filter(|s| *s > 0.0).or_else(|| cpu_s(Path::new("/proc/thread-self/stat")))
 }
 
-/// The program's name in parentheses may hold blanks and parentheses: fields count from the last one.
+/// Parses a `stat` line. The program's name in parentheses may contain blanks and parentheses: fields count from
+/// the last one.
 fn parse_cpu_s(stat: &str) -> Option<f64> {
     const USER_TIME: usize = 11;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -70,7 +71,7 @@ pub fn usage(pid: u32) -> Option<ProcessUsage> {
     })
 }
 
-/// The number after `name:` in a file of lines `name: number …`.
+/// Returns the number after `name:` in a file of lines `name: number …`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
@@ -101,7 +102,7 @@ fn received_bytes(dev: &str) -> u64 {
         .sum()
 }
 
-/// The process on this machine that listens at `address`, if this user may see it.
+/// Returns the process on this machine that listens at `address`, if this user may see it.
 pub fn listener(address: SocketAddr) -> Option<u32> {
     let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -118,7 +119,7 @@ pub fn listener(address: SocketAddr) -> Option<u32> {
     })
 }
 
-/// The inodes of sockets that listen on `port`, from the text of `/proc/net/tcp`.
+/// Returns the inodes of sockets that listen on `port`, from the text of `/proc/net/tcp`.
 fn listening_inodes(table: &str, port: u16) -> Vec<String> {
     const LISTENING: &str = "0A";
     let suffix = format!(":{port:04X}");

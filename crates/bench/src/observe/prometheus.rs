@@ -67,7 +67,7 @@ fn parse_quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The sum of all samples called `name`.
+/// Returns the sum of all samples called `name`.
 pub fn total(metrics: &[Metric], name: &str) -> Option<f64> {
     let mut found = metrics.iter().filter(|metric| metric.name == name).peekable();
     found.peek()?;

@@ -29,7 +29,7 @@ pub struct Axis {
 const NINES_MAX: f64 = 5.0;
 
 impl Axis {
-    /// An axis that holds all of `values`.
+    /// Returns an axis that holds all of `values`.
     pub fn over(values: impl Iterator<Item = f64>, scale: AxisScale) -> Self {
         let usable = values.filter(|it| it.is_finite() && (scale != AxisScale::Log || *it > 0.0));
         let (low, high) =

@@ -35,7 +35,7 @@ th:first-child,td:first-child{text-align:left}th{color:#555;font-weight:600;posi
 svg{max-width:100%;height:auto}details{margin:.3rem 0}code{font-size:12px;overflow-wrap:anywhere}
 ";
 
-/// The file's text.
+/// Renders the file's text.
 pub fn render(result: &RunResult) -> Result<String, BenchError> {
     let title = escape(&result.title);
     let mut html = format!(
@@ -197,7 +197,7 @@ fn table(rows: &[Vec<String>]) -> String {
     html + "</table></div>\n"
 }
 
-/// The slowest requests with the server's own timing.
+/// Renders the slowest requests with the server's own timing.
 fn slowest(result: &RunResult) -> String {
     let mut html = "<h2>Slowest requests</h2>\n".to_owned();
     for step in shown(result).filter(|step| !step.total.slowest.is_empty()) {

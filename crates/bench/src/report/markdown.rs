@@ -8,7 +8,7 @@ use crate::result::BoundBy;
 use crate::result::{Ended, RunResult, StepKind, StepResult, WorkDone};
 use crate::verdict::{ms, rate, speed, thousands};
 
-/// The file's text.
+/// Renders the file's text.
 pub fn render(result: &RunResult) -> String {
     let mut text = String::new();
     head(&mut text, result);
@@ -54,7 +54,7 @@ fn write(text: &mut String, part: &str) {
     text.write_str(part).expect("writing to a string cannot fail");
 }
 
-/// How a run ended, in words.
+/// Returns how a run ended, in words.
 pub fn ended(result: &RunResult) -> String {
     match &result.ended {
         Ended::Complete => "complete".to_owned(),
@@ -63,7 +63,7 @@ pub fn ended(result: &RunResult) -> String {
     }
 }
 
-/// The facts at the head of both reports: name and value.
+/// Returns the facts at the head of both reports: name and value.
 pub fn facts(result: &RunResult) -> Vec<(String, String)> {
     let machine = &result.machine;
     let mut facts = vec![
@@ -337,7 +337,7 @@ fn published_table(result: &RunResult) -> String {
     table(&published(result))
 }
 
-/// A Markdown table; the first row is the header.
+/// Renders a Markdown table; the first row is the header.
 pub fn table(rows: &[Vec<String>]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {

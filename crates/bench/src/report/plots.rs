@@ -77,7 +77,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// The legend: name and colour of each line, as `#rrggbb`.
+    /// Returns the legend: name and colour of each line, as `#rrggbb`.
     pub fn legend(&self) -> Vec<(String, String)> {
         let colour = |index: usize| {
             let RGBColor(red, green, blue) = COLOURS[index % LINES_MAX];
@@ -86,7 +86,7 @@ impl Plot {
         self.lines.iter().enumerate().map(|(index, line)| (line.name.clone(), colour(index))).collect()
     }
 
-    /// The plot as an SVG element.
+    /// Draws the plot as an SVG element.
     pub fn draw(&self) -> Result<String, BenchError> {
         let mut svg = String::new();
         self.draw_into(&mut svg)
@@ -138,7 +138,7 @@ impl Plot {
     }
 }
 
-/// All plots of a run.
+/// Returns all plots of a run.
 pub fn plots(result: &RunResult) -> Vec<Plot> {
     let mut plots = Vec::new();
     for (conditions, steps) in families(result) {

@@ -99,7 +99,7 @@ impl Session {
         Arc::clone(&self.preflight)
     }
 
-    /// The request target of `path` at this server.
+    /// Returns the request target of `path` at this server.
     pub fn path(&self, path: &str) -> String {
         self.target.path(path)
     }

@@ -65,7 +65,7 @@ pub struct LabeArgs {
     pub dearest_file: Option<PathBuf>,
 }
 
-/// The size of a generated library. The larger one is that at which the original was measured.
+/// Returns the size of a generated library. The larger one is that at which the original was measured.
 pub fn shape_of(scale: Scale) -> LibraryShape {
     match scale {
         Scale::Quick => LibraryShape { n_ids: 20_000, n_works: 20_000, n_citations: 400_000 },

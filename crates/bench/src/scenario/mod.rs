@@ -195,7 +195,7 @@ impl CommonArgs {
     }
 }
 
-/// A duration from an option, which must be a number from 0 to a week.
+/// Returns a duration from an option, which must be a number from 0 to a week.
 pub fn seconds(option: &'static str, value_s: f64) -> Result<Duration, BenchError> {
     const WEEK_S: f64 = 7.0 * 86_400.0;
     if (0.0..=WEEK_S).contains(&value_s) {

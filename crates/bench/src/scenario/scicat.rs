@@ -107,7 +107,7 @@ impl Session {
         Arc::clone(&self.headers)
     }
 
-    /// The request target of `path` at this server.
+    /// Returns the request target of `path` at this server.
     pub fn path(&self, path: &str) -> String {
         self.target.path(path)
     }
@@ -422,7 +422,7 @@ impl Site {
     }
 }
 
-/// The path of a dataset.
+/// Returns the path of a dataset.
 pub fn dataset_path(pid: &str) -> String {
     format!("/api/v3/datasets/{}", escaped(pid))
 }

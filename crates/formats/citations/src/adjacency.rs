@@ -76,7 +76,7 @@ fn write_symbols<W: Write>(bits: &mut BitWriter<W>, symbols: &[u32]) -> io::Resu
     symbols.iter().try_for_each(|&symbol| bits.write(u64::from(symbol), width))
 }
 
-/// A single gap is not worth storing the name of a code.
+/// Returns the code of a single gap, which is not worth storing the name of a code.
 fn code_of_one_gap(node_width: u32) -> Code {
     Code::ExpGolomb(node_width.saturating_sub(2))
 }
@@ -85,7 +85,7 @@ fn gap(pair: &[u32]) -> u64 {
     u64::from(pair[1] - pair[0] - 1)
 }
 
-/// The code that takes the fewest bits for the gaps (a sample of them, if there are many).
+/// Returns the code that takes the fewest bits for the gaps (a sample of them, if there are many).
 fn best_code(neighbours: &[u32]) -> Code {
     let n_gaps = neighbours.len() - 1;
     let step = n_gaps.div_ceil(SAMPLED_GAPS);
@@ -108,12 +108,12 @@ pub(crate) struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// The neighbours of `node`; none if there is no such node.
+    /// Returns the neighbours of `node`; none if there is no such node.
     pub(crate) fn list(&self, node: u32) -> Neighbours<'a> {
         self.list_with_symbols(node).map_or_else(Neighbours::empty, |list| list.neighbours)
     }
 
-    /// The neighbours of `node` and their symbols; `None` if there are none.
+    /// Returns the neighbours of `node` and their symbols; `None` if there are none.
     pub(crate) fn list_with_symbols(&self, node: u32) -> Option<SymbolList<'a>> {
         let (start, end) = self.starts.pair(u64::from(node))?;
         if end <= start {

@@ -126,7 +126,7 @@ pub(crate) struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// A reader that starts at bit `at`.
+    /// Returns a reader that starts at bit `at`.
     pub(crate) fn new(bytes: &'a [u8], at: u64) -> Self {
         Self { bytes, at }
     }
@@ -210,7 +210,7 @@ impl<'a> PackedInts<'a> {
         Self { bytes, width: width.min(READ_BITS_MAX) }
     }
 
-    /// The number at `place`; 0 beyond the end.
+    /// Returns the number at `place`; 0 beyond the end.
     pub(crate) fn get(&self, place: u64) -> u64 {
         BitReader::new(self.bytes, place.saturating_mul(u64::from(self.width))).read(self.width)
     }

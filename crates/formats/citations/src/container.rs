@@ -182,7 +182,7 @@ impl Section {
         Self::DoiOtherDois,
     ];
 
-    /// The section's name, in errors and in statistics.
+    /// Returns the section's name, in errors and in statistics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary",
@@ -236,7 +236,7 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// A header's checksum, which covers those of all sections: equal for equal files.
+    /// Returns the header's checksum, which covers those of all sections: equal for equal files.
     pub(crate) fn identity(&self) -> u64 {
         let table_end = FIXED_BYTES + self.entries.len() * ENTRY_BYTES;
         u64_at(&self.map, table_end).unwrap_or(0)

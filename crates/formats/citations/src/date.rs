@@ -48,19 +48,19 @@ impl PartialDate {
         is_date.then(|| Self { year, month: month.unwrap_or(0), day: day.unwrap_or(0) })
     }
 
-    /// The year.
+    /// Returns the year.
     #[must_use]
     pub fn year(self) -> u16 {
         self.year
     }
 
-    /// The month, if the date has one.
+    /// Returns the month, if the date has one.
     #[must_use]
     pub fn month(self) -> Option<u8> {
         (self.month != 0).then_some(self.month)
     }
 
-    /// The day, if the date has one.
+    /// Returns the day, if the date has one.
     #[must_use]
     pub fn day(self) -> Option<u8> {
         (self.day != 0).then_some(self.day)
@@ -160,7 +160,7 @@ impl Timespan {
         }
     }
 
-    /// Whether the cited work is the younger one.
+    /// Returns whether the cited work is the younger one.
     #[must_use]
     pub fn is_negative(self) -> bool {
         self.is_negative
@@ -181,7 +181,7 @@ impl Timespan {
             | u32::from(self.years) << 12
     }
 
-    /// The timespan of a code; `None` for 0.
+    /// Returns the timespan of a code; `None` for 0.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
         let part = |shift: u32, mask: u32| u8::try_from(code >> shift & mask).unwrap_or(0);
         let n_parts = code & 3;
@@ -236,7 +236,7 @@ struct Day {
 }
 
 impl Day {
-    /// The same day of another month, or that month's last day.
+    /// Returns the same day of another month, or that month's last day.
     fn plus_months(self, n_months: i32) -> Self {
         let index = self.year * 12 + i32::from(self.month) - 1 + n_months;
         let year = index.div_euclid(12);

@@ -101,7 +101,7 @@ impl<'a> Dictionary<'a> {
         Some(())
     }
 
-    /// The number of `text`; `None` if it is not in the dictionary.
+    /// Returns the number of `text`; `None` if it is not in the dictionary.
     pub(crate) fn number_of(&self, text: &[u8]) -> Option<u64> {
         let (mut low, mut high) = (0, self.starts.len());
         while low < high {

@@ -69,7 +69,7 @@ impl Doi {
         String::from_utf8(text).map(Self).map_err(|_| DoiError::NotUtf8)
     }
 
-    /// The normalised text, `10.…`.
+    /// Returns the normalised text, `10.…`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -116,7 +116,7 @@ impl<'a> EliasFano<'a> {
         self.shape.n
     }
 
-    /// The number at `place`; `None` beyond the end.
+    /// Returns the number at `place`; `None` beyond the end.
     pub(crate) fn get(&self, place: u64) -> Option<u64> {
         if self.shape.n <= place {
             return None;

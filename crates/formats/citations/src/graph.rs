@@ -132,7 +132,7 @@ impl Graph {
         Self::of_file(Container::open_copy(path, folder)?)
     }
 
-    /// A number that is equal for equal files.
+    /// Returns a number that is equal for equal files.
     #[must_use]
     pub fn identity(&self) -> u64 {
         self.file.identity()
@@ -158,7 +158,7 @@ impl Graph {
         self.file.len_bytes()
     }
 
-    /// The sections with their sizes.
+    /// Returns the sections with their sizes.
     #[must_use]
     pub fn sections(&self) -> Vec<SectionSize> {
         self.file
@@ -257,7 +257,7 @@ impl Graph {
         u32::try_from(first).ok().filter(|it| u64::from(*it) < self.n_dois())
     }
 
-    /// The DOI of a number.
+    /// Returns the DOI of a number.
     #[must_use]
     pub fn doi(&self, number: u32) -> Option<String> {
         let mut text = Vec::new();
@@ -320,37 +320,37 @@ impl Graph {
         oci::encode(suppliers, &self.doi(citing)?, &self.doi(cited)?)
     }
 
-    /// The publication date that the dumps give for a citing DOI.
+    /// Returns the publication date that the dumps give for a citing DOI.
     #[must_use]
     pub fn date(&self, number: u32) -> Option<PartialDate> {
         self.work_date(number).filter(|(_, is_inferred)| !is_inferred).map(|(date, _)| date)
     }
 
-    /// The least OMID of a DOI.
+    /// Returns the least OMID of a DOI.
     #[must_use]
     pub fn omid(&self, number: u32) -> Option<Omid> {
         self.number_at(self.places.omids.as_ref()?, number).map(Omid::from_number)
     }
 
-    /// The DOI of an OMID.
+    /// Returns the DOI of an OMID.
     #[must_use]
     pub fn number_of_omid(&self, omid: Omid) -> Option<u32> {
         self.doi_of_number(self.places.omids.as_ref()?, omid.number())
     }
 
-    /// The least `PubMed` number of a DOI.
+    /// Returns the least `PubMed` number of a DOI.
     #[must_use]
     pub fn pmid(&self, number: u32) -> Option<u64> {
         self.number_at(self.places.pmids.as_ref()?, number)
     }
 
-    /// The DOI of a `PubMed` number.
+    /// Returns the DOI of a `PubMed` number.
     #[must_use]
     pub fn number_of_pmid(&self, pmid: u64) -> Option<u32> {
         self.doi_of_number(self.places.pmids.as_ref()?, pmid)
     }
 
-    /// The number of a local id, which is matched byte for byte.
+    /// Returns the number of a local id, which is matched byte for byte.
     #[must_use]
     pub fn local_id_number(&self, id: &[u8]) -> Option<u32> {
         u32::try_from(self.local_id_dictionary()?.number_of(id)?).ok()
@@ -361,7 +361,7 @@ impl Graph {
         self.local_id_dictionary()?.text_into(u64::from(id), text)
     }
 
-    /// The DOI of a local id.
+    /// Returns the DOI of a local id.
     #[must_use]
     pub fn doi_of_local_id(&self, id: u32) -> Option<u32> {
         let places = self.places.local_ids.as_ref()?;
@@ -420,7 +420,7 @@ impl Graph {
         Some(Lists { bytes: self.file.bytes(bytes), starts, direction, n_nodes: self.summary.n_dois })
     }
 
-    /// The date of a work, and whether it is inferred.
+    /// Returns the date of a work, and whether it is inferred.
     fn work_date(&self, number: u32) -> Option<(PartialDate, bool)> {
         let dates = PackedInts::new(self.file.bytes(&self.places.dates), self.summary.date_width);
         let word = u32::try_from(dates.get(u64::from(number)).checked_sub(1)?).ok()?;
@@ -547,7 +547,7 @@ fn inconsistent(file: &Container, section: Section) -> GraphError {
     GraphError::Inconsistent { path: file.path().to_owned(), part: section.name() }
 }
 
-/// The place of `value` in a rising sequence.
+/// Returns the place of `value` in a rising sequence.
 fn find(sequence: &EliasFano<'_>, value: u64) -> Option<u64> {
     let (mut low, mut high) = (0, sequence.len());
     while low < high {

@@ -23,7 +23,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// The lines with their numbers, without line ends. `bytes` holds no overlong line, so numbers jump there.
+    /// Returns the lines with their numbers, without line ends. `bytes` holds no overlong line, so numbers jump there.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let mut rest = self.bytes.as_slice();
         let mut next_line = self.first_line;

@@ -39,7 +39,7 @@ impl Omid {
         digits.iter().try_fold(0, digit_value).map(Self)
     }
 
-    /// The number without its leading zero.
+    /// Returns the number without its leading zero.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0

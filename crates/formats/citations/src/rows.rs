@@ -34,7 +34,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// The field's text: empty, `no` or `yes`.
+    /// Returns the field's text: empty, `no` or `yes`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -174,7 +174,7 @@ pub struct RowParser {
 }
 
 impl RowParser {
-    /// A parser for lines of the given layout.
+    /// Returns a parser for lines of the given layout.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self { layout, fields: Fields::default(), citing: Vec::new(), cited: Vec::new() }
@@ -316,7 +316,7 @@ impl Fields {
         self.n_fields
     }
 
-    /// The field at `place`; empty if the line has fewer.
+    /// Returns the field at `place`; empty if the line has fewer.
     pub(crate) fn get(&self, place: usize) -> &[u8] {
         if self.n_fields <= place {
             return b"";

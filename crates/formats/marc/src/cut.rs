@@ -133,7 +133,7 @@ impl Position {
         self.strays = Some((start, before + len));
     }
 
-    /// The problem that reports the stray bytes since the last record, if there are any.
+    /// Returns the problem that reports the stray bytes since the last record, if there are any.
     pub(crate) fn take_strays(&mut self) -> Option<Problem> {
         let (offset, len) = self.strays.take()?;
         Some(Problem { record: self.n_records + 1, offset, tag: None, fault: Fault::StrayBytes { len } })
@@ -199,7 +199,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Whether the XML declaration in these bytes names ISO 8859-1.
+/// Returns whether the XML declaration in these bytes names ISO 8859-1.
 pub(crate) fn declares_latin1(data: &[u8]) -> bool {
     let Some(start) = memmem::find(data, b"<?xml") else { return false };
     let Some(len) = memmem::find(&data[start..], b"?>") else { return false };

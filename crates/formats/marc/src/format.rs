@@ -89,7 +89,7 @@ impl Format {
     /// All formats, in the order in which help texts name them.
     pub const ALL: [Self; 4] = [Self::Iso2709, Self::Xml, Self::Json, Self::Mnemonic];
 
-    /// The short name by which commands know the format: `iso2709`, `xml`, `json`, `text`.
+    /// Returns the short name by which commands know the format: `iso2709`, `xml`, `json`, `text`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Format {
         }
     }
 
-    /// The name as a sentence needs it.
+    /// Returns the name as a sentence needs it.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {

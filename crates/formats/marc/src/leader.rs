@@ -62,14 +62,14 @@ impl Leader {
         Self::from_lossy(&bytes)
     }
 
-    /// The leader as text, always 24 characters.
+    /// Returns the leader as text, always 24 characters.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Always ASCII by construction; the fallback keeps this free of panics.
         std::str::from_utf8(&self.0).unwrap_or("                        ")
     }
 
-    /// The 24 bytes.
+    /// Returns the 24 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; LEADER_LEN_BYTES] {
         &self.0
@@ -100,7 +100,7 @@ impl Leader {
         self.at(5)
     }
 
-    /// What kind of record this is (06).
+    /// Returns what kind of record this is (06).
     #[must_use]
     pub fn kind(&self) -> RecordKind {
         match self.at(6) {
@@ -119,7 +119,7 @@ impl Leader {
         digits(&self.0[..5])
     }
 
-    /// Where the data begin, in bytes from the start of the record, as the leader states it (12-16),
+    /// Returns where the data begin, in bytes from the start of the record, as the leader states it (12-16),
     /// if those are digits.
     #[must_use]
     pub fn stated_base_bytes(&self) -> Option<usize> {

@@ -384,7 +384,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The worst of some problems; `None` when there are none.
+/// Returns the worst of some problems; `None` when there are none.
 #[must_use]
 pub fn worst(problems: &[Problem]) -> Option<Severity> {
     problems.iter().map(Problem::severity).max()
@@ -438,7 +438,7 @@ impl Report {
     }
 }
 
-/// A short, printable piece of bytes for a message.
+/// Returns a short, printable piece of bytes for a message.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     const LEN_MAX: usize = 40;
     String::from_utf8_lossy(&bytes[..bytes.len().min(LEN_MAX)]).into_owned()

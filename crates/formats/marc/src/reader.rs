@@ -99,7 +99,7 @@ impl<R: Read> Reader<R> {
         self
     }
 
-    /// The format that is read.
+    /// Returns the format that is read.
     pub const fn format(&self) -> Format {
         self.format
     }
@@ -115,7 +115,7 @@ impl<R: Read> Reader<R> {
         self.position.take_strays()
     }
 
-    /// The next record, good or bad; `None` at the end of the input.
+    /// Returns the next record, good or bad; `None` at the end of the input.
     ///
     /// # Errors
     ///

@@ -90,7 +90,7 @@ impl Record {
 }
 
 impl Field {
-    /// The field's name.
+    /// Returns the field's name.
     #[must_use]
     pub const fn tag(&self) -> &Tag {
         match self {
@@ -99,7 +99,7 @@ impl Field {
         }
     }
 
-    /// The text, if this is a control field.
+    /// Returns the text, if this is a control field.
     #[must_use]
     pub fn as_control(&self) -> Option<&str> {
         match self {
@@ -108,7 +108,7 @@ impl Field {
         }
     }
 
-    /// The indicators and subfields, if this is a data field.
+    /// Returns the indicators and subfields, if this is a data field.
     #[must_use]
     pub const fn as_data(&self) -> Option<&DataField> {
         match self {

@@ -44,20 +44,20 @@ impl Tag {
         is_printable(bytes[0]) && is_printable(bytes[1]) && is_printable(bytes[2])
     }
 
-    /// The tag as text.
+    /// Returns the tag as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Always ASCII by construction; the fallback keeps this free of panics.
         std::str::from_utf8(&self.0).unwrap_or("???")
     }
 
-    /// The three bytes of the tag.
+    /// Returns the three bytes of the tag.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 3] {
         &self.0
     }
 
-    /// Whether the standard makes this a control field (no indicators, no subfields): `000` to `009`.
+    /// Returns whether the standard makes this a control field (no indicators, no subfields): `000` to `009`.
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.0[0] == b'0' && self.0[1] == b'0' && self.0[2].is_ascii_digit()

@@ -241,7 +241,7 @@ fn good_files_are_written_back_byte_by_byte() {
     }
 }
 
-/// Whether the directory is in the order of the data and the leader has the entry map that we write.
+/// Returns whether the directory is in the order of the data and the leader has the entry map that we write.
 fn record_is_plain(bytes: &[u8]) -> bool {
     let base: usize = std::str::from_utf8(&bytes[12..17]).unwrap().parse().unwrap();
     let starts: Vec<&[u8]> = bytes[24..base - 1].chunks(12).map(|entry| &entry[7..12]).collect();

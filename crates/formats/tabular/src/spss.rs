@@ -455,7 +455,7 @@ fn shown(dictionary: &Dictionary, entry: &Entry, segments: Vec<(usize, usize, us
 
 /// The source of the units of rows.
 trait Units {
-    /// The next unit; `None` at the end of the file.
+    /// Returns the next unit; `None` at the end of the file.
     fn next(&mut self) -> Result<Option<[u8; UNIT]>>;
     /// Offset in the file, for errors.
     fn cut_off(&self) -> TabularError;

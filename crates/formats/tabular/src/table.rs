@@ -54,7 +54,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Whether its cells are numbers.
+    /// Returns whether the cells are numbers.
     pub fn is_numeric(self) -> bool {
         matches!(self, Self::Integer | Self::Real)
     }

@@ -68,7 +68,7 @@ impl Saved {
     }
 }
 
-/// A workspace with a number and a data frame of six columns and three rows.
+/// Returns a workspace with a number and a data frame of six columns and three rows.
 fn workspace(version: u32) -> Vec<u8> {
     let mut it = Saved(format!("RDX{version}\nX\n").into_bytes());
     it.0.extend(version.to_be_bytes());

@@ -99,7 +99,7 @@ fn an_old_stata_file() {
     assert_eq!((category.value.as_str(), category.label.as_str(), category.n_cells), ("1", "yes", 1));
 }
 
-/// A workbook of these parts.
+/// Returns a workbook of these parts.
 fn workbook(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in parts {
@@ -130,7 +130,7 @@ const STYLES: (&str, &str) = (
     r#"<styleSheet><numFmts><numFmt numFmtId="170" formatCode="dd/mm/yyyy"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="170"/><xf numFmtId="22"/></cellXfs></styleSheet>"#,
 );
 
-/// A workbook whose sheet has these rows.
+/// Returns a workbook whose sheet has these rows.
 fn sheet(rows: &str) -> Vec<u8> {
     let sheet = format!("<worksheet><sheetData>{rows}</sheetData></worksheet>");
     workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES, ("book/s.xml", &sheet)])

@@ -69,7 +69,7 @@ pub(crate) fn power(base: f64, exponent: f64) -> f64 {
     }
 }
 
-/// The binary logarithm of a positive number.
+/// Returns the binary logarithm of a positive number.
 fn log2(base: f64) -> Pair {
     let (scaled, exponent_shift) =
         if base < f64::MIN_POSITIVE { (base * TWO_53, -53.0) } else { (base, 0.0) };
@@ -122,7 +122,7 @@ fn sum_high_word(mantissa: f64, near: f64) -> f64 {
     f64::from_bits((((word >> 1) | 0x2000_0000) + 0x0008_0000 + quarter) << 32)
 }
 
-/// The product of a number and a pair.
+/// Returns the product of a number and a pair.
 fn times(factor: f64, pair: Pair) -> Pair {
     let factor_high = short(factor);
     Pair { high: factor_high * pair.high, low: (factor - factor_high) * pair.high + factor * pair.low }
@@ -163,12 +163,12 @@ fn scaled_by_power_of_two(value: f64, exponent: f64) -> f64 {
     }
 }
 
-/// The upper 32 bits of a double: short enough that products of two are exact.
+/// Returns the upper 32 bits of a double: short enough that products of two are exact.
 fn short(value: f64) -> f64 {
     f64::from_bits(value.to_bits() & 0xffff_ffff_0000_0000)
 }
 
-/// The biased exponent of a positive double.
+/// Returns the biased exponent of a positive double.
 fn i16_of(biased: u64) -> i16 {
     i16::try_from(biased).unwrap_or(i16::MAX)
 }

@@ -54,12 +54,12 @@ impl Unit {
         }
     }
 
-    /// The SI base units of this one as text, e.g. `(kg m^2) / s^2`. `None` if it has no dimension.
+    /// Returns the SI base units of this one as text, e.g. `(kg m^2) / s^2`. `None` if it has no dimension.
     pub fn si_text(&self) -> Option<&str> {
         (!self.si_text.is_empty()).then_some(&self.si_text)
     }
 
-    /// The unit itself in the one spelling that all its spellings share: `m/s` is `m / s`.
+    /// Returns the unit itself in the one spelling that all its spellings share: `m/s` is `m / s`.
     pub fn text(&self) -> &str {
         &self.text
     }

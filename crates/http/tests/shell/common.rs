@@ -163,7 +163,7 @@ struct Toy {
     release: Arc<Notify>,
 }
 
-/// A dialect on a host of its own, below a prefix; CONTRIBUTING.md says how one is added.
+/// Returns a dialect on a host of its own, below a prefix; CONTRIBUTING.md says how one is added.
 fn greeter() -> Mount {
     let router = Router::new()
         .route(
@@ -224,7 +224,7 @@ fn mount(toy: Toy) -> Mount {
     }
 }
 
-/// The toy's own error shape.
+/// Renders a refusal in the toy's own error shape.
 fn refuse(refusal: Refusal) -> Response {
     let body = json!({"toy": refusal.message()});
     refusal.with_body(answer::JSON, body.to_string())

@@ -221,7 +221,7 @@ fn octets(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The time between two dates as this interface writes them.
+/// Returns the time between two dates as this interface writes them.
 fn between(from: &Value, to: &Value) -> Option<Duration> {
     let read = |date: &Value| OffsetDateTime::parse(date.as_str()?, &Rfc3339).ok();
     (read(to)? - read(from)?).try_into().ok()

@@ -165,7 +165,7 @@ fn profile_of(found: &Value) -> Profile {
     Profile(json!({"id": found["id"], "name": found["name"], "dataType": found["dataType"]}))
 }
 
-/// A profile by its name. All are listed, as the published script does.
+/// Returns a profile by its name. All are listed, as the published script does.
 async fn by_name(session: &Session, list: &str, name: &str) -> Result<Option<Value>, BenchError> {
     let page = session.get(&format!("/data-import-profiles/{list}?limit=5000")).await?;
     Ok(page[list].as_array().into_iter().flatten().find(|it| it["name"] == name).cloned())

@@ -57,7 +57,7 @@ impl ImportTable {
         ]);
     }
 
-    /// The table, with `summary` if there is one.
+    /// Returns the table, with `summary` if there is one.
     pub(super) fn finish(mut self, summary: Option<String>) -> Table {
         self.0.summary = summary.unwrap_or(self.0.summary);
         self.0

@@ -323,7 +323,7 @@ impl WorkDate {
     }
 }
 
-/// The date that agrees with the most of (a sample of) the timespans.
+/// Returns the date that agrees with the most of (a sample of) the timespans.
 fn inferred(statements: &[Statements]) -> Option<PartialDate> {
     let spans = || {
         statements.iter().filter(|it| it.is_stated()).filter_map(|it| Some((it.creation()?, it.timespan()?)))

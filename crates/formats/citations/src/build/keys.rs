@@ -21,7 +21,7 @@ const PART_BUFFER_BYTES: usize = 64 << 10;
 const OMID_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const KEY_RECORD_BYTES: usize = 12;
 
-/// The key of a normalised DOI: even.
+/// Returns the key of a normalised DOI: even.
 pub(crate) fn doi_key(doi: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(doi, seed) & !1
 }

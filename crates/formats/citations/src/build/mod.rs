@@ -138,7 +138,7 @@ pub struct CompleteBuild {
 }
 
 impl CompleteBuild {
-    /// The complete file.
+    /// Returns the path of the complete file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.work.path(workspace::COMPLETE)

@@ -39,7 +39,7 @@ pub(crate) struct KeyedWork {
 }
 
 impl KeyedWork {
-    /// The DOI; empty for an OMID.
+    /// Returns the DOI; empty for an OMID.
     pub(crate) fn doi(self, texts: &[u8]) -> &[u8] {
         &texts[self.start as usize..(self.start + self.len) as usize]
     }

@@ -33,7 +33,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step as a word for a progress line.
+    /// Returns the step as a word for a progress line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -128,7 +128,7 @@ impl Runs {
         Ok(Self { file: Arc::new(File::open(path)?), runs })
     }
 
-    /// The list that [`Runs::open`] takes.
+    /// Returns the list that [`Runs::open`] takes.
     pub(crate) fn list(&self) -> &[Run] {
         &self.runs
     }
@@ -249,7 +249,7 @@ impl<const N: usize> Records<N> {
         Ok(Self { file: io::BufReader::with_capacity(WRITE_BUFFER_BYTES, File::open(path)?) })
     }
 
-    /// The next record; `None` at the end of the file.
+    /// Returns the next record; `None` at the end of the file.
     pub(crate) fn next(&mut self) -> io::Result<Option<[u8; N]>> {
         let mut record = [0; N];
         match self.file.read_exact(&mut record) {

@@ -51,7 +51,7 @@ fn filler_len(data: &[u8], rest: Rest) -> usize {
     at
 }
 
-/// Whether bytes look like a leader, from the indicator count on.
+/// Returns whether bytes look like a leader, from the indicator count on.
 fn is_leader_end(data: &[u8]) -> bool {
     data.get(10..12) == Some(b"22") && data.get(20..22) == Some(b"45")
 }
@@ -86,7 +86,7 @@ fn next_leader(data: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether bytes look like a leader beyond doubt: digits, indicator and subfield code counts, entry map.
+/// Returns whether bytes look like a leader beyond doubt: digits, indicator and subfield code counts, entry map.
 fn is_leader(data: &[u8]) -> bool {
     let Some(leader) = data.get(..LEADER_LEN_BYTES) else { return false };
     digits(&leader[..5]).is_some()

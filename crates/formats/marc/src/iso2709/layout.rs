@@ -37,7 +37,7 @@ pub(super) fn lay_out(bytes: &[u8], report: &mut Report) -> Vec<Span> {
     layout.spans
 }
 
-/// The leader's base address, if a directory of whole entries ends there.
+/// Returns the leader's base address, if a directory of whole entries ends there.
 fn stated_base(bytes: &[u8]) -> Option<usize> {
     let base = digits(bytes.get(12..17)?)?;
     let directory_len = base.checked_sub(LEADER_LEN_BYTES + 1)?;
@@ -171,7 +171,7 @@ fn field_of(entry: &Entry, data: &[u8]) -> Option<(usize, usize)> {
     (begins && ends).then_some((start, end))
 }
 
-/// The named fields in the order of the directory.
+/// Returns the named fields in the order of the directory.
 fn spans(entries: &[Entry], fields: &[Piece], names: &[Option<usize>], base: usize) -> Vec<Span> {
     let mut named: Vec<(usize, Span)> = fields
         .iter()

@@ -53,7 +53,7 @@ pub(super) struct Piece {
     pub(super) is_ended: bool,
 }
 
-/// All pieces of the data.
+/// Returns all pieces of the data.
 pub(super) fn split(data: &[u8]) -> Vec<Piece> {
     let mut start = 0;
     let mut pieces = Vec::new();

@@ -51,7 +51,7 @@ fn indicators(bytes: &[u8], mut report: impl FnMut(usize, Fault)) -> [char; 2] {
     [first, second]
 }
 
-/// The first character and its length in bytes; a byte that is not UTF-8 is U+FFFD.
+/// Returns the first character and its length in bytes; a byte that is not UTF-8 is U+FFFD.
 fn first_char(bytes: &[u8]) -> Option<(char, usize)> {
     let first = *bytes.first()?;
     if first.is_ascii() {

@@ -66,13 +66,13 @@ impl<'a> RecordView<'a> {
         Self { number, offset, bytes, problems: report.finish(), spans }
     }
 
-    /// The leader; filled with blanks where the record is shorter.
+    /// Returns the leader; filled with blanks where the record is shorter.
     #[must_use]
     pub fn leader(&self) -> Leader {
         Leader::from_lossy(self.bytes)
     }
 
-    /// Whether anything of the record could be read.
+    /// Returns whether anything of the record could be read.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         crate::problem::worst(&self.problems) < Some(Severity::Fatal)
@@ -84,7 +84,7 @@ impl<'a> RecordView<'a> {
         self.spans.len()
     }
 
-    /// The fields in the order of the directory.
+    /// Returns the fields in the order of the directory.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = FieldView<'a>> {
         let bytes = self.bytes;
         self.spans.iter().map(move |span| FieldView {

@@ -223,7 +223,7 @@ impl<'de> Visitor<'de> for Content {
     }
 }
 
-/// An empty text is a blank, as some programs write it.
+/// Returns the indicator; an empty text is a blank, as some programs write it.
 fn indicator(text: &str) -> char {
     text.chars().next().unwrap_or(' ')
 }

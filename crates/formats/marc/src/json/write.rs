@@ -76,7 +76,7 @@ impl<'a> JsonRecord<'a> {
     }
 }
 
-/// Whether a byte cannot stand for itself in a JSON string.
+/// Returns whether a byte cannot stand for itself in a JSON string.
 const fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }

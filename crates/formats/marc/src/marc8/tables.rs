@@ -31,12 +31,12 @@ pub(super) struct Entry {
     pub(super) combines: bool,
 }
 
-/// Whether a final byte names a set.
+/// Returns whether a final byte names a set.
 pub(super) fn is_set(final_byte: u8) -> bool {
     final_byte == ASCII || final_byte == CJK || SETS_IN_FILE.contains(&final_byte)
 }
 
-/// The character of a one-byte set; `byte` is in the left half (21 to 7E hex).
+/// Returns the character of a one-byte set; `byte` is in the left half (21 to 7E hex).
 pub(super) fn single(set: u8, byte: u8) -> Option<Entry> {
     if set == ASCII {
         return byte.is_ascii_graphic().then(|| Entry { char: char::from(byte), combines: false });
@@ -70,7 +70,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The bytes of the code: three in the East Asian set, one in all others.
+    /// Returns the bytes of the code: three in the East Asian set, one in all others.
     pub(super) fn as_bytes(&self) -> &[u8] {
         if self.set == CJK { &self.bytes } else { &self.bytes[..1] }
     }
@@ -113,12 +113,12 @@ fn add(index: &mut Index, char: char, code: Code) {
     }
 }
 
-/// All codes of a character outside ASCII; also those of ASCII characters in other sets.
+/// Returns all codes of a character outside ASCII; also those of ASCII characters in other sets.
 pub(super) fn codes(char: char) -> &'static [Code] {
     INDEX.get(&char).map_or(&[], Vec::as_slice)
 }
 
-/// Whether a character is a mark that MARC-8 writes before its letter.
+/// Returns whether a character is a mark that MARC-8 writes before its letter.
 pub(super) fn combines(char: char) -> bool {
     codes(char).iter().any(|code| code.combines)
 }

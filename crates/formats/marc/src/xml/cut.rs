@@ -132,7 +132,7 @@ fn tag_end(data: &[u8]) -> Option<usize> {
     }
 }
 
-/// The element's name without its prefix.
+/// Returns the element's name without its prefix.
 fn local_name(data: &[u8]) -> &[u8] {
     let len = data.iter().take_while(|byte| is_name_byte(**byte)).count();
     let name = &data[..len];

@@ -25,7 +25,7 @@ impl Parser<'_> {
         self.words.place().line
     }
 
-    /// Whether an identifier of this name comes next.
+    /// Returns whether an identifier of this name comes next.
     fn is_word(&self, word: &str) -> bool {
         matches!(self.words.peek(), Some(Token::Identifier(it)) if it == word)
     }

@@ -404,7 +404,7 @@ pub(super) fn citations(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The path of the citation graph.
+/// Returns the path of the citation graph.
 pub(super) fn graph(folder: &Path) -> std::path::PathBuf {
     folder.join("demo-citations")
 }
