@@ -1,6 +1,6 @@
-//! The ceiling: a bare server on the stack that servers of this kind are built on (axum, hyper, tokio),
-//! which reads the request, sends as many bytes as asked for and knows nothing else. It runs in threads of
-//! this process while it is measured, on the same cores that the measured server had.
+//! The ceiling: a bare server on the stack that servers of this kind are built on (axum, hyper, tokio), which
+//! reads the request, sends as many bytes as requested and does nothing else. It runs in threads of this
+//! process while it is measured, on the same cores that the measured server had.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ const WARMUP: Duration = Duration::from_millis(500);
 /// Bytes of the answers for the client's own ceiling.
 const CLIENT_CEILING_ANSWER_BYTES: u64 = 64;
 
-/// A running bare server; dropping it ends it.
+/// A running bare server; dropping it stops it.
 #[derive(Debug)]
 pub struct BareServer {
     /// Where it listens.
@@ -80,7 +80,7 @@ impl BareServer {
         Ok(Self { address, _end: end })
     }
 
-    /// It as a target of load.
+    /// Returns it as a target of load.
     pub fn target(&self) -> Result<Arc<Target>, BenchError> {
         Target::parse(&format!("http://{}", self.address), Reach::LoopbackOnly).map(Arc::new)
     }
@@ -103,7 +103,7 @@ async fn serve(listener: std::net::TcpListener, delay: Duration) {
     );
     let served = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
-            // As a server for interactive use sets it: no answer waits for an acknowledgement.
+            // Set like a server for interactive use: no answer waits for an acknowledgement.
             let listener = listener.tap_io(|stream| {
                 if let Err(error) = stream.set_nodelay(true) {
                     eprintln!("bare server: {error}");
@@ -120,7 +120,7 @@ async fn serve(listener: std::net::TcpListener, delay: Duration) {
 
 /// `/{n_bytes}`: reads the body, sends that many bytes.
 async fn answer(Path(n_bytes): Path<u64>, request: HttpRequest) -> Response {
-    /// What is sent again and again.
+    /// Sent repeatedly.
     static BLOCK: [u8; 64 * 1024] = [b'x'; 64 * 1024];
     let mut body = request.into_body();
     while let Some(Ok(_frame)) = body.frame().await {}
@@ -133,15 +133,15 @@ async fn answer(Path(n_bytes): Path<u64>, request: HttpRequest) -> Response {
     ([(CONTENT_TYPE, "application/json; charset=utf-8")], Body::from(bytes)).into_response()
 }
 
-/// Measures ceilings and remembers those already measured.
+/// Measures ceilings and caches those already measured.
 #[derive(Debug, Default)]
 pub struct Ceilings {
     measured: BTreeMap<(u64, u64, usize), f64>,
 }
 
 impl Ceilings {
-    /// A bare server's rate in closed load over `connections`, with bodies of the given bytes (each
-    /// rounded up to a sixteenth of its power of two, so that near sizes share a measurement).
+    /// Returns a bare server's rate in closed load over `connections`, with bodies of the given bytes (each
+    /// rounded up to a sixteenth of its power of two, so that similar sizes share a measurement).
     pub async fn bare(
         &mut self,
         request_bytes: f64,
@@ -165,7 +165,7 @@ impl Ceilings {
     }
 }
 
-/// What the client can send: small requests and answers over `connections`.
+/// Measures what the client can send: small requests and answers over `connections`.
 pub async fn client_ceiling(
     connections: usize,
     settings: &ClientSettings,
@@ -182,7 +182,7 @@ pub async fn client_ceiling(
     })
 }
 
-/// Closed load on a bare server of its own.
+/// Runs closed load on a separate bare server.
 pub async fn measure(
     request_bytes: u64,
     answer_bytes: u64,

@@ -59,17 +59,17 @@ pub enum Command {
     ScicatIngest(ScicatIngestArgs),
     /// SciCat: register the files of a dataset in blocks.
     ScicatOrigdatablocks(ScicatOrigdatablocksArgs),
-    /// labe: citation documents of random ids, of ids without citations, and of the dearest ids.
+    /// labe: citation documents of random ids, of ids without citations, and of the most expensive ids.
     Labe(LabeArgs),
-    /// Write the catalogue and the citations that `labe` asks for.
+    /// Write the catalogue and the citations that `labe` queries.
     LabeData(LabeDataArgs),
-    /// Dataverse: make a collection, a dataset and a file, and delete them.
+    /// Dataverse: create a collection, a dataset and a file, and delete them.
     DataverseDeposit(DataverseDepositArgs),
-    /// FOLIO: lend and take back at the desks.
+    /// FOLIO: check out and check in at the desks.
     FolioDesk(FolioDeskArgs),
-    /// FOLIO: import MARC authorities, also beside desks and in several tenants.
+    /// FOLIO: import MARC authorities, also with concurrent desks and in several tenants.
     FolioImport(FolioImportArgs),
-    /// Conclave: load an Open Directory of made-up topics.
+    /// Conclave: load an Open Directory of generated topics.
     ConclaveLoad(ConclaveLoadArgs),
     /// Conclave: the page of one topic and of random topics.
     ConclavePages(ConclavePagesArgs),
@@ -77,7 +77,7 @@ pub enum Command {
     Http(Box<HttpArgs>),
     /// Compare two runs, or two folders of repeated runs.
     Compare(CompareArgs),
-    /// What this client can send, and what a bare server gives on this machine.
+    /// What this client can send, and what a bare server achieves on this machine.
     Ceiling(CeilingArgs),
     /// Run the bare server, to point other load generators at it.
     BareServer(BareServerArgs),
@@ -100,7 +100,7 @@ pub struct CeilingArgs {
     /// Connections.
     #[arg(long, default_value_t = 32)]
     pub connections: usize,
-    /// Threads that send.
+    /// Sender threads.
     #[arg(long, default_value_t = 1)]
     pub client_threads: usize,
     /// Bytes of each request's body.
@@ -120,7 +120,7 @@ pub struct BareServerArgs {
     /// Time that each answer waits, in milliseconds.
     #[arg(long, default_value_t = 0.0)]
     pub delay_ms: f64,
-    /// Ends by itself after this time, in seconds.
+    /// Stop after this time, in seconds.
     #[arg(long, default_value_t = 3600.0)]
     pub for_s: f64,
 }
@@ -153,7 +153,7 @@ pub struct GenerateArgs {
     /// How many.
     #[arg(long, default_value_t = 1000)]
     pub count: u64,
-    /// Seed: the same gives the same bytes.
+    /// Seed: the same seed gives the same bytes.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Metadata fields of each dataset.
@@ -166,11 +166,11 @@ pub struct GenerateArgs {
 
 /// Runs the command. The exit code is 0 for a complete run, 1 for one whose report holds only a part.
 ///
-/// Errors are those that leave nothing to report: wrong options, no server, a login refused.
+/// Errors leave nothing to report: wrong options, no server, a login refused.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(run_command(&args.command));
-    // A look-up or an address that hangs must not keep the program.
+    // A look-up or an address that hangs must not delay the exit.
     runtime.shutdown_timeout(Duration::from_millis(200));
     Ok(code?)
 }
@@ -198,7 +198,7 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
     }
 }
 
-/// Prints the report of a run. A run that left nothing is an error; one that left a part says why it ended.
+/// Prints the report of a run. A run without results is an error; a partial one says why it ended.
 fn conclude(run: Finished) -> Result<ExitCode, BenchError> {
     let Finished { result, outcome } = run;
     match outcome {
@@ -216,7 +216,7 @@ fn print(text: &str) -> Result<ExitCode, BenchError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        // `bench compare … | head` closes the pipe: that is how it is meant.
+        // `bench compare … | head` closes the pipe: this is intended.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(source) => Err(BenchError::Write { path: PathBuf::from("standard output"), source }),
     }

@@ -25,17 +25,17 @@ pub struct Request {
     pub headers: Arc<HeaderMap>,
     /// Body; empty for none.
     pub body: Bytes,
-    /// A status beside 2xx and 304 that is a right answer: a question whose answer is "there is none".
+    /// A status besides 2xx and 304 that is a correct answer: for a request whose answer is "there is none".
     pub also_fine: Option<u16>,
 }
 
 impl Request {
-    /// A `GET` of `path`.
+    /// Returns a `GET` of `path`.
     pub fn get(path: String, headers: &Arc<HeaderMap>) -> Self {
         Self { method: Method::GET, path, headers: Arc::clone(headers), body: Bytes::new(), also_fine: None }
     }
 
-    /// A `POST` of `body` to `path`.
+    /// Returns a `POST` of `body` to `path`.
     pub fn post(path: String, headers: &Arc<HeaderMap>, body: Bytes) -> Self {
         Self { method: Method::POST, path, headers: Arc::clone(headers), body, also_fine: None }
     }
@@ -68,12 +68,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// True for 2xx and 304, and for what the request calls right: the answers that count as success.
+    /// Returns true for 2xx and 304, and for the status that the request expects: the answers that count as
+    /// success.
     pub fn is_success(&self) -> bool {
         matches!(self.status, 200..=299 | 304) || self.is_also_fine
     }
 
-    /// Status and the first characters of the body, for messages.
+    /// Returns status and the first characters of the body, for messages.
     pub fn excerpt(&self) -> String {
         const EXCERPT_BYTES: usize = 200;
         let start = &self.body[..self.body.len().min(EXCERPT_BYTES)];
@@ -87,7 +88,7 @@ pub enum Failure {
     /// No connection.
     #[error("cannot connect: {0}")]
     Connect(String),
-    /// The connection ended or the bytes were no HTTP.
+    /// The connection ended or the bytes were not HTTP.
     #[error("connection lost: {0}")]
     Lost(String),
     /// No complete answer within the limit.
@@ -98,18 +99,18 @@ pub enum Failure {
     BadRequest(String),
 }
 
-/// A connection that opens itself when needed.
+/// A connection that opens on demand.
 #[derive(Debug)]
 pub struct Connection {
     target: Arc<Target>,
     timeout: Duration,
     sender: Option<SendRequest<Full<Bytes>>>,
-    /// How often it was opened: more than one means that the server closed it in between.
+    /// How often it was opened: more than once means that the server closed it in between.
     pub n_opened: u64,
 }
 
 impl Connection {
-    /// A closed connection to `target`; `timeout` bounds opening it and each exchange.
+    /// Returns a closed connection to `target`; `timeout` bounds opening it and each exchange.
     pub fn new(target: Arc<Target>, timeout: Duration) -> Self {
         Self { target, timeout, sender: None, n_opened: 0 }
     }
@@ -130,9 +131,9 @@ impl Connection {
 
     /// Sends `request` and reads the whole answer.
     ///
-    /// A kept-alive connection that the server closed meanwhile is opened again and the request sent
-    /// once more if it was never sent, or if repeating it does no harm (RFC 9110, 9.2.2): that is how
-    /// every HTTP client behaves, and otherwise an idle time-out would be counted as an error.
+    /// A kept-alive connection that the server closed meanwhile is opened again and the request sent once
+    /// more if it was never sent, or if repeating it is harmless (RFC 9110, 9.2.2): every HTTP client does
+    /// this, and otherwise an idle time-out would be counted as an error.
     pub async fn exchange(&mut self, request: &Request, body: AnswerBody) -> Result<Answer, Failure> {
         let was_used = self.sender.is_some();
         let first = self.exchange_once(request, body).await;
@@ -204,7 +205,7 @@ async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>, Failure> {
     stream.set_nodelay(true).map_err(|error| Failure::Connect(error.to_string()))?;
     let (sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| Failure::Connect(error.to_string()))?;
-    // Its errors reach the exchange that waits, through `sender`.
+    // Its errors reach the waiting exchange through `sender`.
     drop(tokio::spawn(connection));
     Ok(sender)
 }

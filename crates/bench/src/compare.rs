@@ -1,5 +1,5 @@
-//! `compare`: two runs, or two sets of repeated runs, step by step. Ratios with their noise: where the
-//! middle halves of both overlap, the difference is not told from noise.
+//! `compare`: two runs, or two sets of repeated runs, step by step. It shows ratios with their noise: if the
+//! middle halves of both overlap, the difference cannot be distinguished from noise.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ const FIGURES: [Figure; 3] = [
 ];
 
 /// Compares `a` with `b`: each a `result.json`, a folder with one, or a folder of such folders (repeated
-/// runs). Gives a Markdown table.
+/// runs). Returns a Markdown table.
 pub fn compare(a: &Path, b: &Path) -> Result<String, BenchError> {
     let (runs_a, runs_b) = (load(a)?, load(b)?);
     let (steps_a, steps_b) = (steps_by_key(&runs_a), steps_by_key(&runs_b));
@@ -94,7 +94,7 @@ impl Spread {
     }
 }
 
-/// The quantile of sorted values, interpolated between neighbours; 0 of none.
+/// Returns the quantile of sorted values, interpolated between neighbours; 0 if there are none.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let at = share * last as f64;

@@ -1,4 +1,4 @@
-//! What can end a measurement, said so that the reader knows which input is meant and what to do.
+//! Errors that can end a measurement, worded so that the reader knows which input is meant and what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub enum BenchError {
         /// What the operating system said.
         reason: String,
     },
-    /// A server answers, but not in the language of the scenario.
+    /// A server answers, but does not speak the scenario's dialect.
     #[error("{url} does not answer as {expected} does: {found}; is this the right port and path?")]
     OtherDialect {
         /// The address asked.
@@ -55,7 +55,7 @@ pub enum BenchError {
         username: String,
         /// HTTP status.
         status: u16,
-        /// The server's words.
+        /// The server's message.
         message: String,
         /// Where the password is looked for.
         variable: &'static str,
@@ -111,7 +111,7 @@ pub enum BenchError {
         /// Soft limit.
         limit: usize,
     },
-    /// An option's value makes no sense.
+    /// An option's value is invalid.
     #[error("{option} {value:?}: {reason}")]
     BadOption {
         /// The option.
@@ -137,7 +137,7 @@ pub enum BenchError {
         /// The cause.
         source: io::Error,
     },
-    /// A kept result is not one of ours.
+    /// A stored result is not one of ours.
     #[error("{path}: not a result of this program: {reason}", path = path.display())]
     BadResult {
         /// The file.
@@ -150,10 +150,10 @@ pub enum BenchError {
     Plot {
         /// Its title.
         plot: String,
-        /// What the plotting library said.
+        /// The plotting library's message.
         reason: String,
     },
-    /// A thread of ours could not be started or did not come back.
+    /// One of our threads could not be started or did not return.
     #[error("{what}: {reason}")]
     Thread {
         /// Which thread.
@@ -163,7 +163,7 @@ pub enum BenchError {
     },
 }
 
-/// What to do about a failed write, where the cause says it.
+/// Returns what to do about a failed write, if the cause is known.
 fn write_hint(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull => "; the disk is full: free space or name another folder with --out",

@@ -1,13 +1,13 @@
 //! Load generator, scenarios and reports; knows a server only by its URL.
 //!
-//! - [`load`]: the engine. Open load by a timetable, closed load by users, saturation search, mixes, groups
-//!   beside each other; what was seen is a [`load::StepRecord`].
-//! - [`scenario`]: the published reports, one file each. How to add one stands there.
+//! - [`load`]: the engine. Open load by a timetable, closed load by users, saturation search, mixes, concurrent
+//!   groups; the results are a [`load::StepRecord`].
+//! - [`scenario`]: the published reports, one file each. It also says how to add one.
 //! - [`generate`]: deterministic data: datasets, file lists, MARC, citations, topic trees, users.
 //! - [`observe`]: the server's process, machine and metrics page, second by second.
 //! - [`ceiling`]: a bare server with the same bytes, and what the client itself can send.
-//! - [`verdict`]: what bounded a step, with the evidence.
-//! - [`report`], [`compare`](mod@compare), [`result`]: what stays.
+//! - [`verdict`]: what limited a step, with the evidence.
+//! - [`report`], [`compare`](mod@compare), [`result`]: the results of a run.
 //!
 //! The guide for users is `docs/bench.md`.
 

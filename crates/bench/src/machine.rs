@@ -1,4 +1,4 @@
-//! The machine of a run, for the head of its report.
+//! The machine of a run, for the heading of its report.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::ceiling::n_cores;
 use crate::result::Machine;
 
-/// What can be read of this machine; empty fields where it does not tell.
+/// Returns what is known of this machine; empty fields if it does not tell.
 pub fn this_machine() -> Machine {
     let line = |file: &str| fs::read_to_string(file).map(|text| text.trim().to_owned()).unwrap_or_default();
     let field = |file: &str, name: &str| {
@@ -25,7 +25,7 @@ pub fn this_machine() -> Machine {
     }
 }
 
-/// The commit of the working directory, if it is a repository: what was most likely measured.
+/// Returns the commit of the working directory, if it is a repository: most likely the measured one.
 pub fn commit_of_working_directory() -> Option<String> {
     let output = Command::new("git").args(["describe", "--always", "--dirty"]).output().ok()?;
     let commit = String::from_utf8(output.stdout).ok()?.trim().to_owned();

@@ -1,5 +1,5 @@
-//! `pinakes-bench`: the measuring program alone, for a client machine that has no server on it. The same
-//! as `pinakes bench`.
+//! `pinakes-bench`: the load generator alone, for a client machine without a server. The same as `pinakes
+//! bench`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! One line on a terminal that says what runs; nothing when the error output is not a terminal.
+//! One line on a terminal that says what is running; nothing if standard error is not a terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use crate::load::run::Live;
 use crate::verdict::thousands;
 
-/// How often the line changes.
+/// Interval between two updates of the line.
 const EVERY: Duration = Duration::from_millis(500);
 
 /// The line.
@@ -30,8 +30,8 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Follows `live` under the title `what` until the handle is aborted. `wanted` answers make it done;
-    /// 0 when time does.
+    /// Follows `live` under the title `what` until the handle is aborted. `wanted` answers complete it; with
+    /// 0, time does.
     pub fn follow(&self, what: String, wanted: u64, live: Arc<Live>) -> JoinHandle<()> {
         let bar = self.bar.clone();
         tokio::spawn(async move {
@@ -60,7 +60,7 @@ impl Progress {
         self.bar.suspend(|| eprintln!("{line}"));
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

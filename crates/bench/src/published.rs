@@ -1,10 +1,10 @@
-//! The figures that the operators of the original systems published, to stand beside ours. They were
-//! measured on other machines: the ratio says what a user of the published system would see change, not
-//! what the same machine would give.
+//! The figures that the operators of the original systems published, for comparison with ours. They were
+//! measured on other machines: the ratio says what a user of the published system would see change, not what
+//! the same machine would give.
 
 use serde::{Deserialize, Serialize};
 
-/// A figure, or the range it was given as.
+/// A figure, or a range if it was published as one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// Lowest.
@@ -14,18 +14,18 @@ pub struct Range {
 }
 
 impl Range {
-    /// A single figure.
+    /// Returns a single figure.
     pub const fn exactly(value: f64) -> Self {
         Self { low: value, high: value }
     }
 
-    /// A range of figures.
+    /// Returns a range of figures.
     pub const fn between(low: f64, high: f64) -> Self {
         Self { low, high }
     }
 }
 
-/// What a published report says for the conditions of a step.
+/// The published figures for the conditions of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// Conditions of the figures, as published.
@@ -46,7 +46,8 @@ pub struct Published {
     pub single_ms: Option<Range>,
 }
 
-/// Conclave's page of one hot topic among 780,000, concurrency 8 to 8192, eight threads.
+/// Returns Conclave's figures for the page of one hot topic among 780,000, concurrency 8 to 8192, eight
+/// threads.
 pub fn conclave_pages() -> Published {
     Published {
         conditions: "one hot topic of 780,000, concurrency 8 to 8192, no random topics".to_owned(),
@@ -55,7 +56,7 @@ pub fn conclave_pages() -> Published {
     }
 }
 
-/// Dataverse, the five calls of a deposit by 100 users, ten times each, on new hardware.
+/// Returns Dataverse's figures for the five calls of a deposit by 100 users, ten times each, on new hardware.
 pub fn dataverse_deposit() -> Published {
     Published {
         conditions: "100 users, 10 deposits each, five calls".to_owned(),
@@ -65,8 +66,8 @@ pub fn dataverse_deposit() -> Published {
     }
 }
 
-/// SciCat, reads by PID and by fullquery, 1,000 to 1,000,000 datasets at 1,000 requests per second. The
-/// range of p99 is over all numbers of datasets.
+/// Returns SciCat's figures for reads by PID and by fullquery, 1,000 to 1,000,000 datasets at 1,000 requests
+/// per second. The range of p99 is over all numbers of datasets.
 pub fn scicat_reads(rate_per_s: f64) -> Option<Published> {
     const PUBLISHED_RATE_PER_S: f64 = 1000.0;
     ((rate_per_s - PUBLISHED_RATE_PER_S).abs() < 0.5).then(|| Published {
@@ -78,7 +79,7 @@ pub fn scicat_reads(rate_per_s: f64) -> Option<Published> {
     })
 }
 
-/// SciCat, the highest rate of reads that was published.
+/// Returns SciCat's highest published rate of reads.
 pub fn scicat_reads_saturation() -> Published {
     Published {
         conditions: "1K to 1M datasets, highest rate".to_owned(),
@@ -87,7 +88,8 @@ pub fn scicat_reads_saturation() -> Published {
     }
 }
 
-/// SciCat, creating datasets with 100, 250 or 1,000 metadata fields; `rate_per_s` is the offered rate.
+/// Returns SciCat's figures for creating datasets with 100, 250 or 1,000 metadata fields; `rate_per_s` is the
+/// offered rate.
 pub fn scicat_ingest(n_fields: usize, rate_per_s: f64) -> Option<Published> {
     let published = [100, 250, 1000].contains(&n_fields) && (rate_per_s - 500.0).abs() < 0.5;
     published.then(|| Published {
@@ -98,7 +100,7 @@ pub fn scicat_ingest(n_fields: usize, rate_per_s: f64) -> Option<Published> {
     })
 }
 
-/// SciCat, the highest rate of creations, 100 to 1,000 fields.
+/// Returns SciCat's highest rate of creations, 100 to 1,000 fields.
 pub fn scicat_ingest_saturation(n_fields: usize) -> Option<Published> {
     [100, 250, 1000].contains(&n_fields).then(|| Published {
         conditions: "100 / 250 / 1000 fields, highest rate".to_owned(),
@@ -107,7 +109,7 @@ pub fn scicat_ingest_saturation(n_fields: usize) -> Option<Published> {
     })
 }
 
-/// SciCat, one block of files: 75,000 files is the most that it takes.
+/// Returns SciCat's figures for one block of files: 75,000 files is its maximum.
 pub fn scicat_block(n_files: u64) -> Option<Published> {
     (n_files == 75_000).then(|| Published {
         conditions: "75K files, the most accepted".to_owned(),
@@ -116,8 +118,8 @@ pub fn scicat_block(n_files: u64) -> Option<Published> {
     })
 }
 
-/// labe, citation documents of random ids, 8 to 48 requests in parallel over the whole of COCI of early 2022 (1.2
-/// thousand million citations, warm cache of the most linked).
+/// Returns labe's figures for citation documents of random ids, 8 to 48 requests in parallel over the whole of
+/// COCI of early 2022 (1.2 billion citations, warm cache of the most linked).
 pub fn labe_random() -> Published {
     Published {
         conditions: "1.24 billion citations, random ids, 8 to 48 in parallel, most linked cached".to_owned(),
@@ -127,7 +129,7 @@ pub fn labe_random() -> Published {
     }
 }
 
-/// labe, the thousand ids with the most citations, nothing cached.
+/// Returns labe's figures for the thousand ids with the most citations, nothing cached.
 pub fn labe_dearest() -> Published {
     Published {
         conditions: "1.24 billion citations, dearest 1,000 ids, cold".to_owned(),
@@ -136,10 +138,11 @@ pub fn labe_dearest() -> Published {
     }
 }
 
-/// By how many per cent a check-out takes longer beside an import of authorities, as published.
+/// By how many per cent a check-out takes longer during an import of authorities, as published.
 pub const FOLIO_BESIDE_PERCENT: Range = Range::between(39.0, 59.0);
 
-/// FOLIO, a check-out with its reads at five desks, in milliseconds, idle or beside an import of authorities.
+/// Returns FOLIO's figures for a check-out with its reads at five desks, in milliseconds, idle or during an
+/// import of authorities.
 pub fn folio_check_out_ms(n_desks: usize, is_beside_import: bool) -> Option<Range> {
     const IDLE_MS: f64 = 1100.0;
     let longer = |percent: f64| IDLE_MS * (1.0 + percent / 100.0);
@@ -151,7 +154,7 @@ pub fn folio_check_out_ms(n_desks: usize, is_beside_import: bool) -> Option<Rang
     (n_desks == 5).then_some(published)
 }
 
-/// FOLIO, importing new authorities in one tenant.
+/// Returns FOLIO's figures for importing new authorities in one tenant.
 pub fn folio_import(n_records: u64) -> Option<Published> {
     (n_records == 50_000).then(|| Published {
         conditions: "50K new authorities, match on 010 $a, one tenant: 10 min 31 s".to_owned(),

@@ -1,4 +1,4 @@
-//! What a run leaves behind: `result.json`, from which the reports and `compare` are made. The schema is
+//! The result of a run: `result.json`, from which the reports and `compare` are generated. The schema is
 //! described for readers in `docs/bench.md`; a change of meaning changes [`SCHEMA`].
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::published::Published;
 /// Name and version of the schema.
 pub const SCHEMA: &str = "pinakes-bench/1";
 
-/// Percentiles of the distribution that is kept: fine at the slow end, where it matters.
+/// Percentiles of the stored distribution: fine at the slow end, where it matters.
 const DISTRIBUTION_PERCENTILES: [f64; 24] = [
     0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 97.0, 98.0, 99.0,
     99.5, 99.8, 99.9, 99.95, 99.99, 99.999, 100.0,
@@ -31,7 +31,7 @@ pub struct RunResult {
     pub title: String,
     /// Start, RFC 3339 in UTC.
     pub started: String,
-    /// Length of the whole run with its preparation, in seconds.
+    /// Duration of the whole run including preparation, in seconds.
     pub took_s: f64,
     /// How it ended.
     pub ended: Ended,
@@ -49,7 +49,7 @@ pub struct RunResult {
     pub steps: Vec<StepResult>,
     /// Further curves.
     pub series: Vec<Series>,
-    /// Tables of the scenario's own.
+    /// The scenario's own tables.
     #[serde(default)]
     pub tables: Vec<Table>,
     /// Remarks that a reader must see.
@@ -107,7 +107,7 @@ pub struct BareCeiling {
     pub answer_bytes: u64,
     /// Connections.
     pub connections: usize,
-    /// The step's rate as a share of it, 0 to 1; only for steps that were not held back by their rate.
+    /// The step's rate as a share of it, 0 to 1; only for steps that were not limited by their rate.
     pub share: Option<f64>,
 }
 
@@ -121,7 +121,7 @@ pub enum StepKind {
     Closed,
     /// A trial of the saturation search.
     Trial,
-    /// The highest rate that the search found to be kept.
+    /// The highest rate that the search found to be sustained.
     Saturation,
 }
 
@@ -146,8 +146,8 @@ pub struct StepResult {
     pub measured_s: f64,
     /// Why it ended early, if it did.
     pub cut_short: Option<String>,
-    /// The flows of the first group together. Groups beside it have a load of their own, and bulk would
-    /// hide what interactive users see.
+    /// The flows of the first group together. Concurrent groups have a load of their own, and bulk would hide
+    /// what interactive users see.
     pub total: FlowResult,
     /// Each flow of each group.
     pub flows: Vec<FlowResult>,
@@ -161,23 +161,23 @@ pub struct StepResult {
     pub samples: Vec<Sample>,
     /// The server's stages.
     pub stages: Vec<StageTime>,
-    /// What bounded it.
+    /// What limited it.
     pub verdict: Verdict,
-    /// What was done with the requests, where their number says nothing.
+    /// The work done by the requests, if their number is not meaningful.
     #[serde(default)]
     pub work: Option<WorkDone>,
-    /// The bare server beside it.
+    /// The bare server for comparison.
     pub bare: Option<BareCeiling>,
     /// What the published report says for these conditions.
     pub published: Option<Published>,
 }
 
-/// Work that a step's requests had done, when one request stands for many units of it.
+/// Work done by a step's requests, if one request stands for many units of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkDone {
     /// What is counted, in the plural: `records`.
     pub unit: String,
-    /// Units that were done.
+    /// Units done.
     pub n: u64,
     /// From the first request to the moment when the client saw the end, in seconds.
     pub took_s: f64,
@@ -238,7 +238,7 @@ pub struct FlowResult {
     pub seconds: Vec<SecondResult>,
     /// Slowest requests, slowest first.
     pub slowest: Vec<SlowResult>,
-    /// Failures in words, with their number.
+    /// Failure messages, with their number.
     pub messages: BTreeMap<String, u64>,
     /// Every bucket of the latency histogram (microseconds, count): goes to `raw.csv.gz`.
     #[serde(skip)]
@@ -248,7 +248,7 @@ pub struct FlowResult {
 /// Percentiles, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Values behind them.
+    /// Number of values.
     pub n: u64,
     /// Mean.
     pub mean_ms: f64,
@@ -270,7 +270,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The percentiles of a histogram of microseconds.
+    /// Returns the percentiles of a histogram of microseconds.
     pub fn of(histogram_us: &Histogram<u64>) -> Self {
         let ms = |quantile| histogram_us.value_at_quantile(quantile) as f64 / 1e3;
         Self {
@@ -341,7 +341,7 @@ pub struct Series {
     pub x_label: String,
     /// Vertical axis, with its unit.
     pub y_label: String,
-    /// Whether both axes go by factors.
+    /// Whether both axes are logarithmic.
     #[serde(default)]
     pub by_factors: bool,
     /// The points.
@@ -350,7 +350,7 @@ pub struct Series {
     pub summary: String,
 }
 
-/// A table with rows of its own: what a published report compares.
+/// A table of the scenario's own: the figures that a published report compares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Title.
@@ -361,7 +361,7 @@ pub struct Table {
     pub summary: String,
 }
 
-/// What a step leaves before the verdict, the bare server and the published figures are added.
+/// Returns the result of a step before the verdict, the bare server and the published figures are added.
 pub fn step_result(step: &Step, kind: StepKind, record: &StepRecord, client_threads: usize) -> StepResult {
     let measured_s = record.measured_s();
     let mut total = FlowRecord::new("all");
@@ -454,11 +454,11 @@ fn flow_result(record: &FlowRecord, measured_s: f64) -> FlowResult {
     }
 }
 
-/// The resource or stage that bounded a step.
+/// The resource or stage that limited a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundBy {
-    /// Nothing: the offered rate was kept, with resources to spare.
+    /// Nothing: the offered rate was sustained, with resources to spare.
     Nothing,
     /// The client itself: the numbers are not the server's.
     Client,
@@ -476,7 +476,7 @@ pub enum BoundBy {
     Disk,
     /// Network and HTTP stack: a bare server is not much faster.
     Network,
-    /// The data does not tell.
+    /// The data does not say.
     #[default]
     Unknown,
 }
@@ -502,8 +502,8 @@ impl BoundBy {
 /// A verdict with its evidence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What bounded the step.
+    /// What limited the step.
     pub bound_by: BoundBy,
-    /// The numbers that say so.
+    /// The numbers behind it.
     pub evidence: String,
 }

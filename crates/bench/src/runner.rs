@@ -1,5 +1,5 @@
-//! What scenarios run on: it measures their steps, watches the server meanwhile, adds verdicts and
-//! ceilings, and keeps what was measured whatever happens.
+//! Runs scenarios: it measures their steps, observes the server meanwhile, adds verdicts and ceilings, and
+//! preserves the results whatever happens.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,23 +31,23 @@ pub const COUNTED_WORK_MAX: Duration = Duration::from_secs(12 * 3600);
 /// Connections with which the client's own ceiling is measured.
 const CLIENT_CEILING_CONNECTIONS: usize = 32;
 
-/// Precision and most trials of a saturation search.
+/// Precision and maximum number of trials of a saturation search.
 const SATURATION_PRECISION: f64 = 0.06;
 const SATURATION_TRIALS_MAX: u32 = 9;
 
 /// Share of the closed load's throughput at which the search begins.
 const FIRST_TRIAL_SHARE: f64 = 0.8;
 
-/// A trial that fails below this share of the closed load's throughput is repeated: another program may
-/// have taken the machine for a moment, and one such moment would halve the result.
+/// A trial that fails below this share of the closed load's throughput is repeated: another program may have
+/// occupied the machine for a moment, and one such moment would halve the result.
 const SURPRISE_SHARE: f64 = 0.9;
 
-/// Whether bare servers are measured beside.
+/// Whether bare servers are measured too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CeilingMode {
     /// After the steps that can be compared with it.
     Measure,
-    /// Not at all: the run is shorter, the report has no shares.
+    /// No: the run is shorter, the report has no shares.
     Skip,
 }
 
@@ -77,7 +77,7 @@ pub struct RunnerSetup {
     pub server: String,
     /// How the client works.
     pub settings: ClientSettings,
-    /// Where the server's resources are read.
+    /// The source of the server's resource figures.
     pub observer: Observer,
     /// Whether bare servers are measured.
     pub ceiling: CeilingMode,
@@ -100,7 +100,7 @@ pub struct Runner {
     pub timing: StepTiming,
     /// Ends everything.
     pub stop: Stop,
-    /// What was measured until now.
+    /// The results so far.
     pub result: RunResult,
     /// Where the report goes.
     pub out: PathBuf,
@@ -113,7 +113,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Begins a run: makes the folder of its report and measures what the client can send.
+    /// Begins a run: creates the folder of its report and measures what the client can send.
     pub async fn begin(setup: RunnerSetup) -> Result<Self, BenchError> {
         let write = |source| BenchError::Write { path: setup.out.clone(), source };
         std::fs::create_dir_all(&setup.out).map_err(write)?;
@@ -159,7 +159,7 @@ impl Runner {
         Ok(runner)
     }
 
-    /// A step of the ordinary length in which every connection asks as soon as it is answered.
+    /// Returns a step of the ordinary length in which every connection sends as soon as it is answered.
     pub fn closed_step<const N: usize>(
         &self,
         name: String,
@@ -181,9 +181,9 @@ impl Runner {
         }
     }
 
-    /// Measures `step` as often as the timing says and adds the results. Gives the last one's position.
+    /// Measures `step` as often as the timing says and adds the results. Returns the last one's position.
     ///
-    /// Errors: the step cannot run, the run was interrupted, or the server is gone; what was measured
+    /// Errors: the step cannot run, the run was interrupted, or the server is gone; everything measured
     /// before, and of this step until then, is in the result.
     pub async fn measure(
         &mut self,
@@ -201,8 +201,8 @@ impl Runner {
         Ok(self.result.steps.len() - 1)
     }
 
-    /// Measures `step` once. `complete` adds what the scenario knows of the result before it is judged. Gives the
-    /// result's position. Errors as [`Runner::measure`].
+    /// Measures `step` once. `complete` adds what the scenario knows about the result before it is judged.
+    /// Returns the result's position. Errors as [`Runner::measure`].
     pub async fn measure_once(
         &mut self,
         step: &Step,
@@ -260,7 +260,7 @@ impl Runner {
         Ok(Some(bare))
     }
 
-    /// Runs `step` once with the server watched. Neither ceiling nor verdict yet.
+    /// Runs `step` once while observing the server. Neither ceiling nor verdict yet.
     async fn run_watched(
         &mut self,
         step: &Step,
@@ -277,7 +277,7 @@ impl Runner {
         let sampling = tokio::spawn(self.observer.clone().sample(watched_from, ended));
         let record = run_step(&self.target, step, &self.settings, &self.stop, &live).await;
         line.abort();
-        // The receiver is gone only if sampling panicked, which awaiting it tells.
+        // The receiver is gone only if sampling panicked, which awaiting it reports.
         let _unheard = end.send(());
         let samples = sampling
             .await
@@ -289,7 +289,7 @@ impl Runner {
         Ok((record, result))
     }
 
-    /// Work that is not measured (preparing, cleaning): runs `step` and gives its record.
+    /// Does work that is not measured (preparing, cleaning): runs `step` and returns its record.
     pub async fn work(&mut self, step: &Step, wanted: u64) -> Result<StepRecord, BenchError> {
         let live = Arc::new(Live::default());
         let line = self.progress.follow(step.name.clone(), wanted, Arc::clone(&live));
@@ -306,8 +306,8 @@ impl Runner {
         }
     }
 
-    /// Searches the highest rate of `step`'s only group that is kept within `bound`. First its closed
-    /// load shows what the server gives at most, then open-load trials close in.
+    /// Searches for the highest rate of `step`'s only group that is sustained within `bound`. First its
+    /// closed load shows the server's maximum, then open-load trials close in.
     pub async fn saturate(
         &mut self,
         step: &Step,
@@ -369,13 +369,13 @@ impl Runner {
         self.result.notes.push(note);
     }
 
-    /// Writes `result.json` as it is now, so that not even a killed run loses what it measured.
+    /// Writes the current `result.json`, so that not even a killed run loses its results.
     fn keep(&mut self) -> Result<(), BenchError> {
         self.result.took_s = self.began.elapsed().as_secs_f64();
         report::write_result(&self.result, &self.out)
     }
 
-    /// Ends the run: notes how it ended and writes all reports. Gives the result also when they cannot be
+    /// Ends the run: records how it ended and writes all reports. Returns the result even if they cannot be
     /// written (a full disk), so that the caller can still print it.
     pub fn finish(mut self, outcome: Result<(), BenchError>) -> Finished {
         self.progress.finish();
@@ -393,13 +393,13 @@ impl Runner {
 /// A run that is over.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was measured, all or until the error.
+    /// The results, complete or until the error.
     pub result: RunResult,
     /// What ended it early, or kept its reports from being written.
     pub outcome: Result<(), BenchError>,
 }
 
-/// True for steps whose rate the server decided.
+/// Returns true for steps whose rate the server determined.
 fn kind_has_share(kind: StepKind) -> bool {
     matches!(kind, StepKind::Closed | StepKind::Saturation)
 }
@@ -428,7 +428,7 @@ fn shifted(mut samples: Vec<Sample>, from: Instant, zero: Instant) -> Vec<Sample
     samples
 }
 
-/// A step in one line.
+/// Formats a step in one line.
 fn line(step: &StepResult) -> String {
     let total = &step.total;
     let errors = total.n_errors + total.n_unsent;

@@ -18,18 +18,18 @@ struct State {
 }
 
 impl Stop {
-    /// Asks everybody who holds a clone to stop.
+    /// Asks all holders of a clone to stop.
     pub fn ask(&self) {
         self.state.asked.store(true, Ordering::SeqCst);
         self.state.notify.notify_waiters();
     }
 
-    /// True once stopping was asked for.
+    /// Returns true once a stop was requested.
     pub fn is_asked(&self) -> bool {
         self.state.asked.load(Ordering::SeqCst)
     }
 
-    /// Waits until stopping is asked for.
+    /// Waits until a stop is requested.
     pub async fn asked(&self) {
         loop {
             let notified = self.state.notify.notified();
@@ -40,9 +40,9 @@ impl Stop {
         }
     }
 
-    /// Makes Ctrl-C ask for it. A second Ctrl-C ends the process at once, without a report.
+    /// Makes Ctrl-C request a stop. A second Ctrl-C ends the process at once, without a report.
     pub fn on_ctrl_c(&self) {
-        /// What shells report for a process that SIGINT ended.
+        /// The exit code that shells report for a process ended by SIGINT.
         const INTERRUPTED_EXIT_CODE: i32 = 130;
         let stop = self.clone();
         drop(tokio::spawn(async move {

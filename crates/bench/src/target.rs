@@ -1,5 +1,5 @@
-//! The server that is measured: parsed from its URL once, and refused unless it is on this machine or
-//! somebody took the responsibility.
+//! The measured server: parsed from its URL once, and refused unless it is on this machine or the operator
+//! has allowed another one.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -21,9 +21,9 @@ pub enum Reach {
 pub struct Target {
     /// Value of the `Host` header.
     pub authority: String,
-    /// Where connections are opened; the name was resolved once, so no look-up falls into a measurement.
+    /// Address for connections; the name was resolved once, so no look-up falls into a measurement.
     pub address: SocketAddr,
-    /// Path of the URL without a slash at its end; put before each path that a scenario asks for.
+    /// Path of the URL without a slash at its end; put before each path that a scenario requests.
     pub base_path: String,
 }
 
@@ -56,7 +56,7 @@ impl Target {
             .to_socket_addrs()
             .map_err(|error| bad(format!("the host {host:?} is not known ({error})")))?
             .collect();
-        // IPv4 first: servers that listen on "localhost" often mean that one alone.
+        // IPv4 first: servers that listen on "localhost" often mean only that one.
         let address = addresses
             .iter()
             .find(|it| it.is_ipv4())
@@ -70,12 +70,12 @@ impl Target {
         Ok(Self { authority: authority.as_str().to_owned(), address, base_path })
     }
 
-    /// The URL of `path` (which begins with `/`) for messages.
+    /// Returns the URL of `path` (which begins with `/`) for messages.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{}{path}", self.authority, self.base_path)
     }
 
-    /// The request target of `path` (which begins with `/`): the base path before it.
+    /// Returns the request target of `path` (which begins with `/`), prefixed by the base path.
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base_path)
     }
@@ -96,7 +96,7 @@ mod tests {
         }
     }
 
-    /// `url` with the loopback rule must give `expected`: an address, or the start of the message.
+    /// Checks that `url` with the loopback rule gives `expected`: an address, or the start of the message.
     fn check(url: &str, expected: &str) {
         let found = match Target::parse(url, Reach::LoopbackOnly) {
             Ok(target) => format!("{} {}", target.address, target.base_path),

@@ -1,21 +1,21 @@
-//! What bounded a step. Rules over what was measured, in a fixed order, each with the numbers it rests
-//! on; when the numbers do not tell, the verdict says so and what would be needed.
+//! What limited a step: rules over the measurements, in a fixed order, each with the numbers it rests on; if
+//! the numbers do not tell, the verdict says so and what would be needed.
 
 use crate::observe::{Sample, StageTime};
 use crate::result::{StepKind, StepResult};
 
 pub use crate::result::{BoundBy, Verdict};
 
-/// Share of a thread or of all cores from which on a CPU counts as full.
+/// Share of a thread or of all cores above which a CPU counts as full.
 const CPU_FULL_SHARE: f64 = 0.88;
 
-/// Share of the stages' time from which on one stage counts as the bound.
+/// Share of the stages' time above which one stage counts as the limit.
 const STAGE_SHARE: f64 = 0.4;
 
-/// Share of a bare server's rate from which on the stack counts as the bound.
+/// Share of a bare server's rate above which the stack counts as the limit.
 const BARE_SHARE: f64 = 0.75;
 
-/// Share of the offered rate that must be answered for it to count as kept.
+/// Share of the offered rate that must be answered for it to count as sustained.
 const KEPT_SHARE: f64 = 0.98;
 
 /// Judges a step on a machine with `n_cores`.
@@ -43,7 +43,7 @@ struct Means {
 
 impl Means {
     fn of(step: &StepResult, n_cores: usize) -> Self {
-        // Those that cover the measured window for the most part.
+        // Those that mostly cover the measured window.
         let samples: Vec<&Sample> = step
             .samples
             .iter()
@@ -129,7 +129,7 @@ fn by_nothing(step: &StepResult, means: &Means) -> Option<Verdict> {
     verdict(BoundBy::Nothing, evidence)
 }
 
-/// The stage with the most time, its share of all stages' time, and its mean.
+/// Returns the stage with the most time, its share of all stages' time, and its mean.
 fn largest_stage(stages: &[StageTime]) -> Option<(String, f64, f64)> {
     // The writer's own commits are the same time as the requests' commit stage, counted once per commit.
     let of_requests: Vec<&StageTime> = stages.iter().filter(|it| it.stage != "writer commit").collect();
@@ -142,8 +142,9 @@ fn stage_words((stage, share, mean_ms): &(String, f64, f64)) -> String {
     format!("{stage}: {:.0} %, {} each", share * 100.0, ms(*mean_ms))
 }
 
-/// Half of all answers taking the 40 ms of Linux' delayed acknowledgement means that the server sends head
-/// and body apart and waits for the acknowledgement in between (Nagle's algorithm).
+/// Judges by delayed acknowledgements: if half of all answers take the 40 ms of Linux' delayed
+/// acknowledgement, the server sends head and body separately and waits for the acknowledgement in between
+/// (Nagle's algorithm).
 fn by_acknowledgements(step: &StepResult, means: &Means) -> Option<Verdict> {
     let service = &step.total.service;
     let is_typical = (39.0..47.0).contains(&service.p50_ms);
@@ -160,7 +161,7 @@ fn by_acknowledgements(step: &StepResult, means: &Means) -> Option<Verdict> {
     })
 }
 
-/// Requests under way on average (Little's law), of the connections there are.
+/// Returns the mean number of requests in progress (Little's law), of the connections there are.
 fn in_flight(step: &StepResult) -> String {
     let n = step.throughput_per_s * step.total.service.mean_ms / 1e3;
     format!("{n:.1} of {} connections busy", step.connections)
@@ -262,7 +263,7 @@ fn unknown_evidence(step: &StepResult, means: &Means) -> String {
     evidence
 }
 
-/// How fast a step was, in words: rate and percentiles, or the work that was done in which time.
+/// Describes how fast a step was: rate and percentiles, or the work done and its time.
 pub fn speed(step: &StepResult) -> String {
     let latency = &step.total.latency;
     match &step.work {
@@ -276,7 +277,7 @@ pub fn speed(step: &StepResult) -> String {
     }
 }
 
-/// `1.5 ms` with a precision that suits the size.
+/// Formats `1.5 ms` with a precision that suits the size.
 pub fn ms(value: f64) -> String {
     match value {
         it if it >= 10_000.0 => format!("{:.1} s", it / 1e3),
@@ -286,7 +287,7 @@ pub fn ms(value: f64) -> String {
     }
 }
 
-/// `1,234/s` with a precision that suits the size.
+/// Formats `1,234/s` with a precision that suits the size.
 pub fn rate(per_s: f64) -> String {
     match per_s {
         it if it >= 100.0 => format!("{}/s", thousands(it.round() as u64)),
@@ -294,7 +295,7 @@ pub fn rate(per_s: f64) -> String {
     }
 }
 
-/// `1,234,567`.
+/// Formats `1,234,567`.
 pub fn thousands(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -312,7 +313,7 @@ mod tests {
     use super::*;
     use crate::result::{BareCeiling, FlowResult, Latency};
 
-    /// A step of 10 s on two cores that answered 900 of 1,000 offered requests each second.
+    /// Returns a step of 10 s on two cores that answered 900 of 1,000 offered requests each second.
     fn step() -> StepResult {
         let latency = Latency { n: 9000, mean_ms: 5.0, p50_ms: 5.0, p99_ms: 50.0, ..Latency::default() };
         StepResult {
@@ -356,7 +357,7 @@ mod tests {
         vec![stage("commit", commit_s), stage("wait", wait_s), stage("store", store_s)]
     }
 
-    /// `step` must be judged `bound_by`, with `evidence` in the words.
+    /// Checks that `step` is judged `bound_by`, with `evidence` in the words.
     fn check(step: &StepResult, bound_by: BoundBy, evidence: &str) {
         let verdict = judge(step, 2);
         assert_eq!(verdict.bound_by, bound_by, "{}", verdict.evidence);

@@ -1,5 +1,5 @@
-//! The measurer measured: servers with known behaviour, and what must be seen of it. Only counts, and
-//! bounds that hold by construction however slow the machine is.
+//! Tests of the load generator: servers with known behaviour, and the results it must report. Only counts,
+//! and bounds that hold by construction however slow the machine is.
 
 mod servers;
 
@@ -85,8 +85,8 @@ async fn one_long_stall_shows_for_all_that_were_due_in_it() {
         "p99.9 {}",
         flow.latency_us.value_at_quantile(0.999)
     );
-    // 200/s were due while everything stood still: those of the first half of the stall waited for the
-    // other half. A client that waits for answers before it sends again would have seen four.
+    // 200/s were due during the stall: those of its first half waited for the other half. A client that waits
+    // for answers before it sends again would have seen four.
     let n_stalled = flow.latency_us.count_between(290_000, 3_600_000_000);
     assert!(n_stalled >= 40, "{n_stalled} saw the stall");
     assert!(flow.n_late >= 40, "{} were late", flow.n_late);
@@ -127,7 +127,7 @@ async fn a_rate_that_cannot_be_kept_is_told() {
     let flow = &record.flows[0];
     assert!(record.throughput_per_s() <= 205.0, "{}", record.throughput_per_s());
     assert!(flow.n_unsent >= 700, "{} unsent", flow.n_unsent);
-    // What was never sent counts with its age: no request that was due is missing.
+    // Unsent requests count with their age: no request that was due is missing.
     assert_eq!(flow.latency_us.len(), flow.n_ok + flow.n_unsent);
     assert!(flow.latency_us.value_at_quantile(0.5) >= 200_000, "{}", flow.latency_us.value_at_quantile(0.5));
 }
@@ -142,7 +142,7 @@ async fn every_due_request_is_accounted_for() {
     let record = run(&server, &step, settings).await;
     let flow = &record.flows[0];
     let n = flow.n_ok + flow.n_errors() + flow.n_unsent;
-    // On a machine that stands still for a moment the last due requests may not be released any more.
+    // If the machine stalls for a moment, the last due requests may not be released any more.
     assert!((450..=501).contains(&n), "{n} measured");
     assert!((230..=251).contains(&flow.n_warmup), "{} warm-up", flow.n_warmup);
     assert_eq!(flow.seconds.values().map(|second| second.n_ok).sum::<u64>(), flow.n_ok);

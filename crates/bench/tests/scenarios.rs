@@ -49,7 +49,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
     }
 }
 
-/// The files of a report must be there, and `result.json` must hold what was returned.
+/// Checks that the files of a report exist, and that `result.json` holds the returned result.
 fn check_report(out: &Path, result: &RunResult) {
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
     let parsed: RunResult = serde_json::from_str(&read("result.json")).unwrap();
@@ -77,13 +77,13 @@ fn check_report(out: &Path, result: &RunResult) {
     );
 }
 
-/// The words of a command for a scenario on SciCat, without a measurement of what the client can send.
+/// Returns the arguments for a scenario on SciCat, without a measurement of what the client can send.
 fn on_scicat<'w>(scenario: &'w str, url: &'w str, folder: &'w str, more: &[&'w str]) -> Vec<&'w str> {
     let begin = [scenario, "--url", url, "--out", folder, "--username", "ingestor", "--password", PASSWORD];
     [&begin, more, &["--no-ceiling"]].concat()
 }
 
-/// How many connections ask, and for how long.
+/// Number of connections, and duration.
 const SHORT_STEPS: [&str; 6] = ["--connections", "4", "--step-s", "0.3", "--warmup-s", "0.1"];
 
 #[tokio::test]
@@ -168,7 +168,8 @@ async fn desks_lend_and_take_back_and_leave_nothing() {
     assert!(shelf.records.is_empty(), "left behind: {:?}", shelf.records.keys().take(3).collect::<Vec<_>>());
 }
 
-/// The words of `dataverse-deposit`: this crate's name, which cargo puts into the environment, is the token.
+/// Returns the arguments of `dataverse-deposit`: this crate's name, which cargo puts into the environment, is
+/// the token.
 fn deposit<'w>(url: &'w str, folder: &'w str, token_env: &'w str) -> Vec<&'w str> {
     let mut words = vec!["dataverse-deposit", "--url", url, "--out", folder, "--token-env", token_env];
     words.extend(["--users", "3", "--loops", "4", "--ramp-up-s", "0.05", "--file-bytes", "5,1000"]);
@@ -223,7 +224,7 @@ async fn a_deposit_that_cannot_be_made_ends_the_run() {
     assert_eq!(repository.lock().unwrap().n_uploads, 0);
 }
 
-/// Runs `folio-import` on a fake library and gives its result.
+/// Runs `folio-import` on a fake library and returns its result.
 async fn import(library: &Library, rest: &[&str]) -> RunResult {
     let server = TestServer::start(folio::router(library));
     let out = tempfile::tempdir().unwrap();
@@ -296,7 +297,7 @@ async fn imports_are_counted_beside_desks_and_tenants_and_leave_nothing() {
     assert!(shelf.records.is_empty(), "left behind: {:?}", shelf.records.keys().take(3).collect::<Vec<_>>());
 }
 
-/// An import that loses records is told, however fast it was.
+/// An import that loses records is reported, however fast it was.
 #[tokio::test]
 async fn imports_that_lose_records_are_told() {
     let library = Library::default();
@@ -335,7 +336,8 @@ async fn blocks_are_counted_and_timed() {
     assert_eq!(counts, [100, 1000, 2000]);
 }
 
-/// The data is written, and a server of it asked: an answer without citations is right, a long one has a beginning.
+/// The data is written, and a server of it queried: an answer without citations is correct, a long one has a
+/// beginning.
 #[tokio::test]
 async fn labe_asks_for_what_was_written() {
     const LONG_BYTES: usize = 200_000;
@@ -443,7 +445,7 @@ async fn a_run_that_is_interrupted_leaves_its_report() {
     let server = TestServer::answering({
         let (stop, n_seen) = (stop.clone(), Arc::clone(&n_seen));
         move |_, request| {
-            // As if Ctrl-C came after a while; the look for a metrics page is not load.
+            // As if Ctrl-C came after a while; the check for a metrics page is not load.
             if request.uri().path() == "/a" && n_seen.fetch_add(1, Ordering::SeqCst) == 100 {
                 stop.ask();
             }
@@ -516,7 +518,7 @@ async fn a_bulk_flow_beside_does_not_hide_the_interactive_one() {
     assert_eq!(step.offered_per_s, Some(50.0));
 }
 
-/// A folder that takes nothing more stands for a full disk: the result is still there to be printed.
+/// A folder that can no longer be written stands for a full disk: the result can still be printed.
 #[tokio::test]
 async fn reports_that_cannot_be_written_do_not_lose_the_result() {
     let out = tempfile::tempdir().unwrap();
@@ -552,7 +554,7 @@ async fn reports_that_cannot_be_written_do_not_lose_the_result() {
     assert!(result.steps[0].total.n_ok > 0);
 }
 
-/// A run with `words` must end with a message that contains `expected`.
+/// Checks that a run with `words` ends with a message that contains `expected`.
 async fn check_message(words: &[&str], expected: &str) {
     let message = match run(words, &Stop::default()).await {
         Err(error) | Ok(Finished { outcome: Err(error), .. }) => error.to_string(),

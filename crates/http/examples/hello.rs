@@ -1,5 +1,5 @@
-//! A dialect in fifty lines: one kind, one route, served by the shell. Also what the shell's own cost is
-//! measured with, next to the same answer from a bare server:
+//! A dialect in fifty lines: one kind, one route, served by the shell. It is also used to measure the shell's
+//! own cost, next to the same answer from a bare server:
 //!
 //! ```text
 //! cargo run --release -p pinakes-http --example hello            # http://127.0.0.1:8181/greetings/1
@@ -30,7 +30,7 @@ static KINDS: &[&Kind] = &[&GREETING, &pinakes_accounts::USER, &pinakes_accounts
 
 const ADDRESS: &str = "127.0.0.1:8181";
 
-/// The dialect's error: here the shell's own shape.
+/// The dialect's error, here in the shell's own shape.
 struct Failure(Refusal);
 
 impl<E: Into<Refusal>> From<E> for Failure {
@@ -45,7 +45,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// `GET /greetings/{id}`: stored bytes, or 304.
+/// Serves `GET /greetings/{id}`: stored bytes, or 304.
 async fn read(
     State(context): State<Context>,
     Path(id): Path<String>,
@@ -93,7 +93,7 @@ async fn serve_shell(context: Context) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The same number of bytes from hyper alone.
+/// Serves the same number of bytes from hyper alone.
 async fn serve_bare() -> Result<(), Box<dyn Error>> {
     let listener = pinakes_http::listen(ADDRESS.parse()?)?;
     let body = bytes::Bytes::from(json!({"id": "1", "text": "hello".repeat(400)}).to_string());

@@ -1,4 +1,5 @@
-//! One line a request, through `tracing` with the target `access`. Secrets in paths and queries are blotted out.
+//! One log line per request, through `tracing` with the target `access`. Secrets in paths and queries are
+//! redacted.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,11 +10,11 @@ use serde::Deserialize;
 
 use crate::stages::RequestScope;
 
-/// What an access log line is written at: the key `access_log` of `pinakes.toml`.
+/// The level of access log lines: the key `access_log` of `pinakes.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessLog {
-    /// Not at all.
+    /// No lines.
     Off,
     /// At level debug.
     #[default]
@@ -40,19 +41,20 @@ const SECRETS: [&str; 15] = [
     "pin",
     "uploadid",
 ];
-/// Parts of paths behind which a secret stands, lower case, and how far: tokens of private URLs, permissions to set a password, and to
-/// upload (behind a tenant).
+/// Path segments that are followed by a secret, lower case, and after how many segments it comes: tokens of private
+/// URLs, permissions to set a password, and to upload (behind a tenant).
 const SECRET_BEHIND: [(&str, usize); 4] = [
     ("privateurldatasetversion", 1),
     ("previewurldatasetversion", 1),
     ("password-reset-action", 1),
     ("uploadparts", 2),
 ];
-/// How tokens begin that are made here, and how web tokens do: where one stands in a path, a client has put it into the wrong place.
+/// Prefixes of tokens issued here, and of web tokens: where one appears in a path, a client has put it into the wrong
+/// place.
 const TOKENS_BEGIN: [&str; 2] = ["pnk_", "eyJ"];
 
 impl AccessLog {
-    /// Whether lines are wanted, so that nothing is prepared for the bin.
+    /// Returns whether lines are wanted, so that nothing is prepared in vain.
     pub(crate) fn is_on(self) -> bool {
         match self {
             Self::Off => false,
@@ -91,7 +93,7 @@ impl AccessLog {
     }
 }
 
-/// What a line says.
+/// The content of a line.
 pub(crate) struct Line<'a> {
     pub(crate) request_id: &'a str,
     pub(crate) method: &'a Method,
@@ -105,7 +107,7 @@ pub(crate) struct Line<'a> {
     pub(crate) scope: &'a RequestScope,
 }
 
-/// Path and query with secret parts and the values of secret parameters replaced by `***`.
+/// Returns path and query with secret segments and the values of secret parameters replaced by `***`.
 pub(crate) fn redacted(path_and_query: &str) -> Cow<'_, str> {
     let (path, query) = match path_and_query.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -136,7 +138,7 @@ fn redacted_path(path: &str) -> Cow<'_, str> {
     if !path.split('/').any(|it| is_token(it) || distance(it).is_some()) {
         return Cow::Borrowed(path);
     }
-    // Parts that are still to come until a secret does.
+    // Number of segments until the next secret.
     let mut left = None;
     let parts = path.split('/').map(|it| {
         if it.is_empty() {

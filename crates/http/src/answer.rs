@@ -1,4 +1,4 @@
-//! Making answers: stored bytes as they are, lists of stored bodies joined by commas, streams.
+//! Builds answers: stored bytes as they are, lists of stored bodies joined by commas, streams.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -23,17 +23,17 @@ pub const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-
 /// `application/x-ndjson`: one JSON document a line.
 pub const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 
-/// Up to here a list is one buffer, in bytes.
+/// Up to this size a list is one buffer, in bytes.
 const ONE_BUFFER_BYTES: usize = 64 << 10;
-/// From here on a body of a list is sent from where it lies, in bytes; shorter ones are copied together.
+/// From this size on a body of a list is sent without a copy, in bytes; shorter ones are copied together.
 const BY_REFERENCE_BYTES: usize = 8 << 10;
 
-/// An answer of bytes. No copy.
+/// Makes an answer of bytes. No copy.
 pub fn bytes(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Response {
     with_body(status, content_type, Body::from(body.into()))
 }
 
-/// An answer with this body.
+/// Makes an answer with this body.
 pub fn with_body(status: StatusCode, content_type: HeaderValue, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -41,12 +41,13 @@ pub fn with_body(status: StatusCode, content_type: HeaderValue, body: Body) -> R
     response
 }
 
-/// Stored JSON as it is. No copy.
+/// Makes an answer of stored JSON as it is. No copy.
 pub fn stored_json(status: StatusCode, body: Bytes) -> Response {
     bytes(status, JSON, body)
 }
 
-/// A value as JSON. Records the stage `render`. A value that has no JSON form is a fault of ours: 500.
+/// Makes an answer of a value as JSON. Records the stage `render`. A value that has no JSON form is a bug:
+/// 500.
 pub fn json(status: StatusCode, value: &impl Serialize) -> Response {
     match stages::timed(Stage::Render, || serde_json::to_vec(value)) {
         Ok(body) => bytes(status, JSON, body),
@@ -57,19 +58,19 @@ pub fn json(status: StatusCode, value: &impl Serialize) -> Response {
     }
 }
 
-/// Text.
+/// Makes an answer of text.
 pub fn text(status: StatusCode, body: impl Into<Bytes>) -> Response {
     bytes(status, TEXT, body)
 }
 
-/// Status and nothing else.
+/// Makes an answer with only a status.
 pub fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
 }
 
-/// The same answer with one more header; a value that cannot be a header's is left out.
+/// Adds a header to an answer; a value that is not a valid header value is left out.
 pub fn with_header(mut response: Response, name: HeaderName, value: &str) -> Response {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
@@ -77,7 +78,7 @@ pub fn with_header(mut response: Response, name: HeaderName, value: &str) -> Res
     response
 }
 
-/// A JSON array of stored bodies: `[a,b,c]`.
+/// Makes a JSON array of stored bodies: `[a,b,c]`.
 pub fn json_array(status: StatusCode, bodies: Vec<Bytes>) -> Response {
     let list = JoinedBodies::new("[", bodies, "]");
     with_body(status, JSON, list.into_body())
@@ -85,9 +86,9 @@ pub fn json_array(status: StatusCode, bodies: Vec<Bytes>) -> Response {
 
 /// Stored bodies joined by commas, between a head and a tail, e.g. `{"items":[` and `],"totalRecords":3}`.
 ///
-/// Its length is known, so the answer has a `Content-Length`. Short lists become one buffer; of longer ones
-/// no second copy is made as a whole: large bodies are sent from where they lie, small ones are copied
-/// together in pieces of 64 KiB as the client takes them.
+/// Its length is known, so the answer has a `Content-Length`. Short lists become one buffer; longer ones are
+/// never copied as a whole: large bodies are sent without a copy, small ones are copied together in pieces of
+/// 64 KiB as the client reads them.
 pub struct JoinedBodies {
     head: Bytes,
     bodies: VecDeque<Bytes>,
@@ -96,7 +97,7 @@ pub struct JoinedBodies {
     at: At,
 }
 
-/// What comes next.
+/// The next part to send.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Head,
@@ -107,7 +108,7 @@ enum At {
 }
 
 impl JoinedBodies {
-    /// Of its parts.
+    /// Creates it from its parts.
     pub fn new(head: impl Into<Bytes>, bodies: Vec<Bytes>, tail: impl Into<Bytes>) -> Self {
         let (head, tail) = (head.into(), tail.into());
         let commas = bodies.len().saturating_sub(1);
@@ -115,17 +116,17 @@ impl JoinedBodies {
         Self { head, bodies: bodies.into(), tail, left_bytes, at: At::Head }
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.left_bytes
     }
 
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.left_bytes == 0
     }
 
-    /// As the body of an answer. Records the stage `render`.
+    /// Converts it into the body of an answer. Records the stage `render`.
     pub fn into_body(mut self) -> Body {
         if ONE_BUFFER_BYTES < self.left_bytes {
             return Body::new(self);
@@ -133,7 +134,7 @@ impl JoinedBodies {
         stages::timed(Stage::Render, || self.next_piece(self.left_bytes).map_or_else(Body::empty, Body::from))
     }
 
-    /// The next piece: a large body by itself, or `limit_bytes` at most of small parts.
+    /// Returns the next piece: a large body by itself, or at most `limit_bytes` of small parts.
     fn next_piece(&mut self, limit_bytes: usize) -> Option<Bytes> {
         if self.at == At::Body
             && self

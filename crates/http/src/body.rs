@@ -1,4 +1,4 @@
-//! Receiving bodies: bounded in size and in time, without a copy where one piece is all there is.
+//! Receives bodies: bounded in size and in time, without a copy if the body arrives in one piece.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -24,11 +24,11 @@ use crate::stages::{self, RequestScope, Stage};
 
 pub use crate::json::{JsonCategory, JsonFault, parse_json};
 
-/// What a request may hold without being counted, in bytes: the number of connections bounds it.
+/// Bytes that a request may hold without being counted: the number of connections bounds them.
 pub(crate) const FREE_BYTES: u64 = 16 << 10;
-/// How many times what has come is set aside for what is to come.
+/// How many times the bytes received so far are reserved for the bytes to come.
 const GROWTH: usize = 4;
-/// Most bytes that are read of a body that nobody wants, so that the connection can go on.
+/// Maximum number of bytes read from an unwanted body, so that the connection can be reused.
 const UNWANTED_BYTES: u64 = 1 << 20;
 /// How long its client may take to send them, in seconds.
 const UNWANTED_S: u64 = 2;
@@ -37,9 +37,9 @@ const UNWANTED_S: u64 = 2;
 ///
 /// Bounds: `limit_bytes` (mostly [`Limits::body_bytes`]), [`Limits::body_timeout_ms`] between two pieces,
 /// [`Limits::least_speed_bytes_s`], and [`Limits::held_bytes`] over all requests.
-/// Errors: [`Refusal::BodyTooLarge`] before anything is read when `Content-Length` says so, else when it is
-/// seen; [`Refusal::BodyTimeout`]; [`Refusal::BodyBroken`]. After an error the rest is not read and the
-/// connection closes behind the answer.
+/// Errors: [`Refusal::BodyTooLarge`] before anything is read if `Content-Length` says so, otherwise as soon
+/// as it is exceeded; [`Refusal::BodyTimeout`]; [`Refusal::BodyBroken`]. After an error the rest is not read
+/// and the connection closes after the answer.
 pub async fn receive(
     headers: &HeaderMap,
     body: Body,
@@ -58,7 +58,8 @@ pub async fn receive(
     Ok(whole.bytes.freeze())
 }
 
-/// A body that is being received. What is set aside for it grows with what has come: a `Content-Length` alone gets nothing.
+/// A body that is being received. Its reservation grows with the bytes received: a `Content-Length` alone reserves
+/// nothing.
 struct Whole {
     bytes: BytesMut,
     /// Bytes that are counted, or need not be.
@@ -95,7 +96,7 @@ pub async fn receive_json<T: DeserializeOwned>(
     stages::timed(Stage::Parse, || parse_json(&bytes, limits)).map_err(Refusal::Json)
 }
 
-/// A body piece by piece, for what is too large to keep.
+/// A body piece by piece, for bodies that are too large to keep.
 pub struct Pieces {
     body: Body,
     left_bytes: u64,
@@ -123,12 +124,12 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// What `Content-Length` says.
+    /// Returns the length given by `Content-Length`.
     pub fn stated_bytes(&self) -> Option<u64> {
         self.stated_bytes
     }
 
-    /// The next piece, never empty; `None` at the end.
+    /// Returns the next piece, never empty; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let Some(piece) = self.next_frame().await? else { return Ok(None) };
@@ -156,7 +157,7 @@ impl Pieces {
         match frame {
             Err(_) => Err(Refusal::BodyTimeout { timeout_ms: self.timeout_ms }),
             Ok(None) => Ok(None),
-            // Trailers carry nothing that is read here.
+            // Trailers carry nothing that is used here.
             Ok(Some(Ok(frame))) => Ok(Some(frame.into_data().unwrap_or_default())),
             Ok(Some(Err(_))) if RequestScope::current().is_some_and(|it| it.is_slow()) => {
                 if started.elapsed() < Duration::from_millis(self.timeout_ms) {
@@ -173,25 +174,25 @@ impl Pieces {
     }
 }
 
-/// A request's body as handlers get it: notes that the client goes on. What is given up half read is read to its end,
-/// as far as that is short: the answer would come, and the connection be gone under the next request. A longer rest
-/// closes it, and has it linger.
+/// A request's body as handlers get it: notes that the client makes progress. A body that is abandoned half-read is
+/// read to its end if the rest is short: otherwise the client would get the answer, but the connection would be
+/// closed under its next request. A longer rest closes the connection, with a lingering close.
 pub(crate) struct Watched {
-    /// Gone once it is read to its end.
+    /// `None` once it is read to its end.
     body: Option<Incoming>,
     scope: Arc<RequestScope>,
     patience: Patience,
-    /// Since when the client is waited for, and what ends that.
+    /// Since when the client has been waited for, and the timer that ends the wait.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
-/// The client sends its body slower than it may.
+/// The client sends its body more slowly than allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("the body came too slowly")]
 struct TooSlow;
 
 impl Watched {
-    /// The body for the handler; one without bytes costs nothing.
+    /// Wraps the body for the handler; a body without bytes costs nothing.
     pub(crate) fn wrap(body: Incoming, scope: &Arc<RequestScope>, limits: &Limits) -> Body {
         if body.is_end_stream() {
             return Body::empty();
@@ -252,7 +253,7 @@ impl Drop for Watched {
     }
 }
 
-/// Reads what is left of a short body that nobody wants.
+/// Reads and discards the rest of a short body that nobody wants.
 async fn read_away(mut body: Incoming, scope: Arc<RequestScope>) {
     let mut left = UNWANTED_BYTES;
     let rest = async {

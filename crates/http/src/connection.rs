@@ -1,5 +1,5 @@
 //! The byte stream of one connection, as hyper sees it: bounded writes, a lingering close, header names in the
-//! spelling that some clients insist on, and request lines as hyper takes them ([`RequestLines`]).
+//! spelling that some clients require, and request lines in the form hyper accepts ([`RequestLines`]).
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -18,18 +18,18 @@ use crate::request_line::RequestLines;
 use crate::speed::Patience;
 use crate::tls::Socket;
 
-/// How long a close waits for a client that is still sending a body nobody wants, in seconds.
+/// How long a close waits for a client that is still sending an unwanted body, in seconds.
 const LINGER_S: u64 = 2;
-/// How many bytes of such a body are read and thrown away.
+/// How many bytes of such a body are read and discarded.
 const LINGER_BYTES: usize = 64 << 20;
-/// Names as HTTP libraries write them, and as some clients look for them.
+/// Header names as HTTP libraries write them, and as some clients look for them.
 const SPELLINGS: [(&[u8], &[u8]); 3] = [
     (b"\r\netag:", b"\r\nETag:"),
     (b"\r\nlocation:", b"\r\nLocation:"),
     (b"\r\nset-cookie:", b"\r\nSet-Cookie:"),
 ];
 
-/// Heads that hyper does not take, and answers itself without a body.
+/// Request heads that hyper refuses, answering without a body.
 const NOT_TAKEN: [(&str, u16, &str); 3] = [
     ("Bad Request", 400, "the request line or a header field is malformed"),
     ("URI Too Long", 414, "the request line is too long"),
@@ -40,12 +40,12 @@ const NOT_TAKEN: [(&str, u16, &str); 3] = [
     ),
 ];
 
-/// hyper's own answer to a head that it does not take, with a body that says what is wrong; `None` for anything else.
-/// Which dialect was meant is not known then: the shape is one whose `message` most clients show.
+/// Returns hyper's own answer to a refused request head, with a body that says what is wrong; `None` for anything
+/// else. The dialect is not known at that point: the body has a `message`, which most clients show.
 fn explained(answer: &[u8]) -> Option<Vec<u8>> {
     let after = answer.strip_prefix(b"HTTP/1.1 ").filter(|it| it.starts_with(b"4"))?;
     let (reason, status, message) = NOT_TAKEN.iter().find(|(reason, status, _)| {
-        // Nothing but these fields: whatever the shell answers has more.
+        // Exactly these fields: every answer of the shell has more.
         let head = format!("{status} {reason}\r\nconnection: close\r\ncontent-length: 0\r\ndate: ");
         after.strip_prefix(head.as_bytes()).is_some_and(is_end_of_date)
     })?;
@@ -56,12 +56,12 @@ fn explained(answer: &[u8]) -> Option<Vec<u8>> {
     Some([text, body].concat().into_bytes())
 }
 
-/// Whether this is a date and the end of the head: `Sun, 22 Nov 2026 08:40:20 GMT`.
+/// Returns whether this is a date and the end of the head: `Sun, 22 Nov 2026 08:40:20 GMT`.
 fn is_end_of_date(rest: &[u8]) -> bool {
     rest.strip_suffix(b" GMT\r\n\r\n").is_some_and(|it| it.len() == 25 && !it.contains(&b'\r'))
 }
 
-/// What the handlers of a connection tell its stream.
+/// State that the handlers of a connection share with its stream.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionState {
     peer: Option<SocketAddr>,
@@ -74,23 +74,23 @@ impl ConnectionState {
         Self { peer: Some(peer), ..Self::default() }
     }
 
-    /// The client's address.
+    /// Returns the client's address.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 
-    /// A body was refused while the client may still be sending it: the close lets it finish, or the
-    /// system would reset the connection and the client would never read the answer.
+    /// Notes that a body was refused while the client may still be sending it: the close lets it finish,
+    /// otherwise the system would reset the connection and the client would never read the answer.
     pub(crate) fn linger(&self) {
         self.linger.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the connection ends with the next answer.
+    /// Returns whether the connection ends with the next answer.
     pub(crate) fn is_to_linger(&self) -> bool {
         self.linger.load(Ordering::Relaxed)
     }
 
-    /// The next answer spells `ETag`, `Location` and `Set-Cookie` so.
+    /// Makes the next answer spell `ETag`, `Location` and `Set-Cookie` this way.
     pub(crate) fn respell(&self) {
         self.respell.store(true, Ordering::Relaxed);
     }
@@ -101,11 +101,11 @@ pub(crate) struct Connection {
     stream: Socket,
     state: Arc<ConnectionState>,
     patience: Patience,
-    /// Since when a write waits for the client, and what ends that.
+    /// Since when a write has waited for the client, and the timer that ends the wait.
     stalled: Option<(Instant, Pin<Box<Sleep>>)>,
     closing: Option<Closing>,
     lines: RequestLines,
-    /// What was read and did not fit once its request line was encoded.
+    /// Bytes that were read but did not fit after their request line was encoded.
     unread: Bytes,
 }
 
@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// Passes the outcome of a write on; one that waits longer than there is patience with the client is an error.
+    /// Passes on the outcome of a write; a write that waits longer for the client than allowed is an error.
     fn bounded(
         &mut self,
         context: &mut Context<'_>,
@@ -166,21 +166,22 @@ impl Connection {
         outcome
     }
 
-    /// Writes an answer in the place of `bytes`. It is short: a client whose window does not take it whole is cut off.
+    /// Writes an answer in place of `bytes`. It is short: a client whose window does not take all of it is cut off.
     fn write_instead(
         &mut self,
         context: &mut Context<'_>,
         bytes: &[u8],
         answer: &[u8],
     ) -> Poll<io::Result<usize>> {
-        // The client may still be sending what was not taken.
+        // The client may still be sending the refused request.
         self.state.linger();
         let written = ready!(Pin::new(&mut self.stream).poll_write(context, answer))?;
         let is_whole = written == answer.len();
         Poll::Ready(if is_whole { Ok(bytes.len()) } else { Err(io::ErrorKind::WriteZero.into()) })
     }
 
-    /// Reads what still comes and throws it away, until the client closes, or time or patience ends.
+    /// Reads and discards what still arrives, until the client closes, or a limit on time or bytes is
+    /// reached.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(closing) = &mut self.closing else { return Poll::Ready(Ok(())) };
         let mut space = [0; 16 << 10];
@@ -261,7 +262,7 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // An encrypted stream may still hold what was written.
+        // An encrypted stream may still buffer written bytes.
         let outcome = Pin::new(&mut self.stream).poll_flush(context).map_ok(|()| 0);
         self.bounded(context, outcome).map_ok(|_| ())
     }

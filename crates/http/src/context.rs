@@ -1,4 +1,5 @@
-//! What every handler may use: the catalogue, accounts, limits, clock and randomness, in one cheap value.
+//! The state every handler may use: the catalogue, accounts, limits, clock and randomness, in one cheap
+//! value.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +16,7 @@ use crate::slow::SlowRequests;
 use crate::stages::{self, RequestScope, Stage};
 use crate::tenant::TenantChoice;
 
-/// What every handler may use; part of each dialect's state. Cheap to clone.
+/// The state every handler may use; part of each dialect's state. Cheap to clone.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 
@@ -28,21 +29,21 @@ struct Inner {
     slow: Arc<SlowRequests>,
 }
 
-/// What the credentials of a request came to.
+/// The outcome of a request's credentials.
 #[derive(Debug, Clone)]
 pub enum Asking {
-    /// A user, or nobody when no token came.
+    /// A user, or nobody if no token was sent.
     Caller(Caller),
-    /// A token whose time is over.
+    /// An expired token.
     Expired,
-    /// A token that stands for nobody. Some dialects treat it as no token.
+    /// An unknown token. Some dialects treat it as no token.
     Invalid,
-    /// A token of another tenant, which is named.
+    /// A token of another tenant, whose name is given.
     OtherTenant(String),
 }
 
 impl Asking {
-    /// The caller, with [`Asking::Invalid`] and the rest taken as nobody.
+    /// Returns the caller, treating [`Asking::Invalid`] and the rest as anonymous.
     pub fn or_anonymous(self) -> Caller {
         match self {
             Self::Caller(caller) => caller,
@@ -52,14 +53,14 @@ impl Asking {
 }
 
 impl Context {
-    /// Of a server's parts. Files are kept in memory, see [`Context::with_blobs`].
+    /// Creates it from a server's parts. Files are kept in memory, see [`Context::with_blobs`].
     pub fn new(catalogue: Catalogue, accounts: Accounts, limits: Limits, tenants: TenantChoice) -> Self {
         let blobs = Blobs::in_memory();
         let slow = Arc::new(SlowRequests::new(limits.slow_request_ms, accounts.clock().clone()));
         Self(Arc::new(Inner { catalogue, accounts, limits, tenants, blobs, slow }))
     }
 
-    /// The same with a place for files.
+    /// Sets the place for files.
     #[must_use]
     pub fn with_blobs(self, blobs: Blobs) -> Self {
         let Inner { catalogue, accounts, limits, tenants, slow, .. } = &*self.0;
@@ -73,47 +74,48 @@ impl Context {
         }))
     }
 
-    /// All tenants.
+    /// Returns the catalogue of all tenants.
     pub fn catalogue(&self) -> &Catalogue {
         &self.0.catalogue
     }
 
-    /// All accounts.
+    /// Returns all accounts.
     pub fn accounts(&self) -> &Accounts {
         &self.0.accounts
     }
 
-    /// The files beside the records.
+    /// Returns the store of files beside the records.
     pub fn blobs(&self) -> &Blobs {
         &self.0.blobs
     }
 
-    /// All bounds.
+    /// Returns all limits.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
 
-    /// Requests that took long.
+    /// Returns the slow requests.
     pub fn slow_requests(&self) -> &SlowRequests {
         &self.0.slow
     }
 
-    /// How tenants are chosen.
+    /// Returns how tenants are chosen.
     pub fn tenants(&self) -> &TenantChoice {
         &self.0.tenants
     }
 
-    /// The time.
+    /// Returns the clock.
     pub fn clock(&self) -> &Clock {
         self.0.accounts.clock()
     }
 
-    /// Randomness and new identifiers.
+    /// Returns the source of randomness and new identifiers.
     pub fn entropy(&self) -> &Entropy {
         self.0.accounts.entropy()
     }
 
-    /// The data of the tenant that the request is for, which is opened aside when it is not open. Records the stage `auth`.
+    /// Returns the data of the request's tenant, opening it on another thread if it is not open. Records the stage
+    /// `auth`.
     ///
     /// Errors: an unusable header; an unknown tenant ([`pinakes_store::StoreError::UnknownTenant`]).
     pub async fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
@@ -127,21 +129,21 @@ impl Context {
         Ok(Db::new(tenant?))
     }
 
-    /// The name of the tenant that the request is for, by the header of the dialect's [`Entrance`], else by host name.
+    /// Returns the name of the request's tenant, by the header of the dialect's [`Entrance`], otherwise by host name.
     ///
     /// Errors: an unusable header.
     pub fn tenant_name<'a>(&'a self, headers: &'a HeaderMap) -> Result<&'a str, Refusal> {
         self.0.tenants.choose(headers, self::entrance().tenant_headers)
     }
 
-    /// Whether the request itself says which tenant it is for: by a header of the dialect's [`Entrance`], or by a host
-    /// that stands for one.
+    /// Returns whether the request itself says which tenant it is for: by a header of the dialect's [`Entrance`], or
+    /// by a host that stands for one.
     pub fn is_tenant_named(&self, headers: &HeaderMap) -> bool {
         self::entrance().tenant_headers.iter().any(|it| headers.contains_key(*it))
             || self.0.tenants.is_of_host(headers)
     }
 
-    /// The data of a tenant that the request names in another way.
+    /// Returns the data of a tenant that the request names in another way.
     ///
     /// Errors: an unknown tenant.
     pub async fn db_of(&self, name: &str) -> Result<Db, Refusal> {
@@ -152,8 +154,8 @@ impl Context {
         Ok(Db::new(tenant?))
     }
 
-    /// Who asks: the token of the request, where the dialect's [`Entrance`] says it is, resolved in the tenant. Records
-    /// the stage `auth` and the user's name for the access log.
+    /// Authenticates the request: resolves its token, where the dialect's [`Entrance`] says it is, in the tenant.
+    /// Records the stage `auth` and the user's name for the access log.
     ///
     /// Errors: two different tokens; the store.
     pub async fn asking(&self, db: &Db, parts: &Parts) -> Result<Asking, Refusal> {
@@ -163,7 +165,7 @@ impl Context {
         self.asking_with(db, &token).await
     }
 
-    /// The same for a token that a dialect has found by its own rules.
+    /// Authenticates with a token that a dialect has found by its own rules.
     pub async fn asking_with(&self, db: &Db, token: &str) -> Result<Asking, Refusal> {
         let resolved = stages::timed_async(Stage::Auth, self.0.accounts.resolve(&db.tenant, token)).await?;
         Ok(match resolved {
@@ -183,48 +185,48 @@ impl Context {
     }
 }
 
-/// The entrance of the dialect that answers now; the default outside of requests.
+/// Returns the entrance of the dialect that answers now; the default outside of requests.
 fn entrance() -> Entrance {
     RequestScope::current().map_or_else(Entrance::default, |it| it.entrance())
 }
 
-/// A tenant's data, with the clock of the current request running beside it. Cheap to clone.
+/// A tenant's data, with the stages of the current request being timed. Cheap to clone.
 #[derive(Clone)]
 pub struct Db {
     tenant: Tenant,
     freshness: Freshness,
 }
 
-/// The group whose members are told how their requests are answered, if they ask.
+/// The group whose members may have their requests explained.
 const EXPLAINED_TO: &str = "admin";
 
-/// What a request's reads must show.
+/// How current a request's reads must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freshness {
-    /// All that is committed.
+    /// Everything that is committed.
     Current,
-    /// Scans may show what was, up to `limits.standby_lag_ms` ago.
+    /// Scans may show the state of up to `limits.standby_lag_ms` ago.
     Lagging,
 }
 
 impl Db {
-    /// Of a tenant.
+    /// Wraps a tenant.
     pub fn new(tenant: Tenant) -> Self {
         Self { tenant, freshness: Freshness::Current }
     }
 
-    /// The same for a caller who writes nothing and so cannot miss it: scans may be answered by a standby, within the
-    /// bound that is configured.
+    /// Allows scans to be answered by a standby, within the configured lag. For callers who write nothing and so
+    /// cannot miss their own writes.
     pub fn lagging(self) -> Self {
         Self { freshness: Freshness::Lagging, ..self }
     }
 
-    /// The tenant.
+    /// Returns the tenant.
     pub fn tenant(&self) -> &Tenant {
         &self.tenant
     }
 
-    /// [`Tenant::read`], recorded as `store`. The closure may run again.
+    /// Runs [`Tenant::read`], recorded as `store`. The closure may run again.
     pub async fn read<R, E>(
         &self,
         weight: Weight,
@@ -237,7 +239,7 @@ impl Db {
         self.run(weight, ReadJob::of(read)).await?.result()
     }
 
-    /// The same for a read that keeps its result.
+    /// Runs a read that keeps its result.
     async fn run(&self, weight: Weight, mut reading: ReadJob) -> Result<ReadJob, StoreError> {
         if let Some(scope) = RequestScope::current().filter(|it| it.is_explained()) {
             reading = reading.within(move |read| scope.explained(read));
@@ -247,8 +249,8 @@ impl Db {
         stages::timed_async(Stage::Store, self.tenant.run(weight, reading)).await
     }
 
-    /// [`Tenant::write`], recorded as `wait`, `store` and `commit`. The closure may run again; what it wrote
-    /// is on disk when this returns.
+    /// Runs [`Tenant::write`], recorded as `wait`, `store` and `commit`. The closure may run again; its
+    /// writes are on disk when this returns.
     pub async fn write<R, E>(
         &self,
         write: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,

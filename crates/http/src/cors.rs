@@ -14,20 +14,20 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET,HEAD,PUT,PATCH,POST,D
 /// How long a browser may remember a preflight, in seconds.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("600");
 
-/// Who may read a dialect's answers from a page of another origin.
+/// The origins whose pages may read a dialect's answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cors {
-    /// Nobody: no headers are added, `OPTIONS` goes to the router.
+    /// None: no headers are added, `OPTIONS` goes to the router.
     Off,
     /// Every page, without cookies: `Access-Control-Allow-Origin: *`.
     Anyone,
-    /// Pages of these origins (`https://folio.example.org`), with cookies: the origin is repeated. Every other page
-    /// without.
+    /// Pages of these origins (`https://folio.example.org`), with cookies: the origin is repeated. All other pages
+    /// without cookies.
     Listed(Vec<String>),
 }
 
 impl Cors {
-    /// Adds what every answer carries.
+    /// Adds the headers that every answer carries.
     pub fn put(&self, request: &HeaderMap, answer: &mut HeaderMap) {
         match self {
             Self::Off => {}
@@ -48,7 +48,7 @@ impl Cors {
         }
     }
 
-    /// The answer to `OPTIONS`: 204, what was asked for is allowed. `None` when the router is to answer.
+    /// Returns the answer to `OPTIONS`: 204, allowing what was requested. `None` if the router is to answer.
     pub fn preflight(&self, method: &Method, request: &HeaderMap) -> Option<Response> {
         if *self == Self::Off || *method != Method::OPTIONS {
             return None;
@@ -66,7 +66,7 @@ impl Cors {
     }
 }
 
-/// Headers that a page may read besides the usual ones.
+/// Headers that a page may read in addition to the usual ones.
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("etag,location,server-timing,x-okapi-token,x-request-id");
 
@@ -74,7 +74,7 @@ const EXPOSED: HeaderValue =
 mod tests {
     use super::*;
 
-    /// What a page of this origin may read: the two fields that say so.
+    /// Returns the two fields that say what a page of this origin may read.
     fn allowed(cors: &Cors, origin: &'static str) -> (Option<HeaderValue>, Option<HeaderValue>) {
         let request = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(origin))]);
         let mut answer = HeaderMap::new();

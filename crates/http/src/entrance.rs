@@ -1,6 +1,7 @@
-//! How a request gets into a dialect: where its clients put their token, and which header names their tenant.
+//! How a request enters a dialect: where its clients put their token, and which header names their tenant.
 //!
-//! Each dialect declares an [`Entrance`] with its mount; what another dialect's clients use means nothing there.
+//! Each dialect declares an [`Entrance`] with its mount; the places used by other dialects' clients mean nothing
+//! there.
 
 use std::borrow::Cow;
 
@@ -11,12 +12,12 @@ use percent_encoding::percent_decode_str;
 
 use crate::refusal::Refusal;
 
-/// Where the clients of a dialect put what the shell reads for it.
+/// Where the clients of a dialect put the token and the tenant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entrance {
-    /// Where a token may be. Of those in headers and cookies all must agree; a query is looked at when none is there.
+    /// Where a token may be. Tokens in headers and cookies must all agree; the query is used only if there is none.
     pub tokens: &'static [TokenPlace],
-    /// Headers that name the tenant, in the order they are looked at, lower case.
+    /// Headers that name the tenant, in order of precedence, lower case.
     pub tenant_headers: &'static [&'static str],
 }
 
@@ -27,7 +28,7 @@ impl Default for Entrance {
     }
 }
 
-/// The header with which any dialect's clients may name a tenant.
+/// The header by which clients of any dialect may name a tenant.
 pub const TENANT_HEADER: &str = "x-pinakes-tenant";
 
 /// A place for a token. Names of headers are lower case.
@@ -54,7 +55,7 @@ impl TokenPlace {
     }
 }
 
-/// The token of a request.
+/// Returns the token of a request.
 ///
 /// Errors: [`Refusal::TwoTokens`] when headers and cookies carry different ones.
 pub fn token_of<'a>(parts: &'a Parts, entrance: &Entrance) -> Result<Option<Cow<'a, str>>, Refusal> {
@@ -98,7 +99,7 @@ fn bearer(parts: &Parts) -> Option<&str> {
     Some(token).filter(|it| !it.is_empty())
 }
 
-/// The first cookie of a name that is not empty (RFC 6265, section 5.4).
+/// Returns the first cookie of a name that is not empty (RFC 6265, section 5.4).
 pub fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let mut named = pairs.flat_map(|it| it.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -116,7 +117,7 @@ fn query<'a>(parts: &'a Parts, wanted: &str) -> Option<Cow<'a, str>> {
     Some(if token.len() == value.len() { value } else { Cow::Owned(token.to_owned()) })
 }
 
-/// `+` stands for a space in queries.
+/// Removes the scheme. `+` stands for a space in queries.
 fn strip_scheme(value: &str) -> &str {
     let scheme = value.get(..7).filter(|it| it[..6].eq_ignore_ascii_case("bearer"));
     match scheme {

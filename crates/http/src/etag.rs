@@ -1,6 +1,6 @@
 //! Entity tags and `If-None-Match` (RFC 9110, sections 8.8.3 and 13.1.2).
 //!
-//! Tags are weak: what is compared is the record, not the bytes after compression.
+//! Tags are weak: they compare the record, not the bytes after compression.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::refusal::Refusal;
 use crate::stages::RequestScope;
 
-/// Longest answer that gets a tag from its bytes; longer ones are sent in pieces and never lie together.
+/// Longest answer that gets a tag from its bytes; longer ones are sent in pieces and never held as a whole.
 const TAGGED_BYTES: u64 = 64 << 10;
 
 /// A weak entity tag.
@@ -20,23 +20,23 @@ const TAGGED_BYTES: u64 = 64 << 10;
 pub struct Tag(String);
 
 impl Tag {
-    /// The tag of a record: its version and the sequence number of its last change, which no later record of
-    /// that id shares.
+    /// Returns the tag of a record: its version and the sequence number of its last change, which no later
+    /// record of the same id shares.
     pub fn of_record(version: u64, sequence: u64) -> Self {
         Self(format!("W/\"{version:x}-{sequence:x}\""))
     }
 
-    /// The tag of an answer that depends on more than one record.
+    /// Returns the tag of an answer that depends on more than one record.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(format!("W/\"{:x}-{:016x}\"", bytes.len(), xxh3_64(bytes)))
     }
 
-    /// As it is sent.
+    /// Returns the tag as it is sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the client has it already.
+    /// Returns whether the client has it already.
     pub fn is_known_to(&self, headers: &HeaderMap) -> bool {
         let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
         lists.flat_map(|list| list.split(',')).any(|tag| matches_weakly(tag.trim(), &self.0))
@@ -49,7 +49,7 @@ impl Tag {
         }
     }
 
-    /// The answer 304 with this tag.
+    /// Makes the answer 304 with this tag.
     pub fn not_modified(&self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -61,10 +61,11 @@ impl Tag {
 /// Which answers of a dialect carry a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tagging {
-    /// Those that a handler gave one.
+    /// Those to which a handler gave one.
     #[default]
     ByHandlers,
-    /// Every answer to a `GET` that has a body of 64 KiB at most: one from its bytes, where no handler gave one.
+    /// Every answer to a `GET` with a body of at most 64 KiB: if no handler gave one, the tag is computed from
+    /// the bytes.
     EveryAnswer,
 }
 
@@ -83,7 +84,7 @@ impl Tagged {
         Some(Self { known: known.collect() })
     }
 
-    /// The answer with its tag, or 304 when the client has it already.
+    /// Returns the answer with its tag, or 304 if the client has it already.
     pub(crate) async fn tag(&self, answer: Response) -> Response {
         let n_bytes = http_body::Body::size_hint(answer.body()).exact();
         if answer.status() != StatusCode::OK
@@ -114,8 +115,8 @@ fn matches_weakly(given: &str, ours: &str) -> bool {
     given == "*" || opaque(given) == opaque(ours)
 }
 
-/// Has the answer to the current request spell the headers `ETag`, `Location` and `Set-Cookie` so, as clients expect
-/// that compare names by their case (FOLIO's tests). HTTP libraries write lower case.
+/// Makes the answer to the current request spell the headers `ETag`, `Location` and `Set-Cookie` this way, for
+/// clients that compare names case-sensitively (FOLIO's tests). HTTP libraries write lower case.
 pub fn spell_headers() {
     if let Some(scope) = RequestScope::current() {
         scope.connection().respell();

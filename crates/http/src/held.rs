@@ -1,4 +1,4 @@
-//! Answers that count to what all requests hold, for as long as their clients take them.
+//! Answers whose bytes count towards the memory held by all requests, for as long as their clients read them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,12 +11,12 @@ use pinakes_store::{Budget, Held, StoreError};
 
 use crate::body::FREE_BYTES;
 
-/// What an answer of unknown length keeps ready for its client, in bytes.
+/// Bytes that an answer of unknown length keeps ready for its client.
 const STREAMED_BYTES: u64 = 600 << 10;
 
-/// The answer, its bytes counted until they are sent; short ones are not.
+/// Counts the bytes of an answer until they are sent; short ones are not counted.
 ///
-/// Errors: [`StoreError::Crowded`]. The answer is gone then: those that wait would be held, too.
+/// Errors: [`StoreError::Crowded`]. The answer is dropped then: waiting answers would be held, too.
 pub(crate) fn held(answer: Response, budget: &Budget) -> Result<Response, StoreError> {
     let n_bytes = answer.body().size_hint().exact().unwrap_or(STREAMED_BYTES);
     if n_bytes <= FREE_BYTES {

@@ -1,7 +1,7 @@
-//! Bodies that come compressed: gzip, deflate, brotli or zstd, as `Content-Encoding` says.
+//! Decompresses bodies: gzip, deflate, brotli or zstd, according to `Content-Encoding`.
 //!
-//! What unpacks a body keeps a window of it. That of zstd is 8 MiB at most, as RFC 9659 says for this use; the largest that
-//! may come counts to what all requests hold.
+//! A decoder keeps a window of the body. That of zstd is 8 MiB at most, as RFC 9659 says for this use; the largest
+//! possible one counts towards the memory held by all requests.
 
 use std::io;
 use std::pin::Pin;
@@ -22,13 +22,13 @@ use crate::refusal::Refusal;
 
 /// Largest window of a zstd frame, as a power of two (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
-/// What a decoder may keep: its window, and what it needs beside it.
+/// Memory that a decoder may hold: its window, and what it needs besides.
 const ZSTD_BYTES: u64 = 9 << 20;
 const BROTLI_BYTES: u64 = 17 << 20;
-/// Size of the pieces of what was unpacked.
+/// Size of the decompressed pieces.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// The request with its body as it was before it was compressed. What bounds bodies counts those bytes.
+/// Decompresses the request's body. Limits on bodies count the decompressed bytes.
 ///
 /// Errors: [`Refusal::Encoding`]; [`pinakes_store::StoreError::Crowded`].
 pub(crate) async fn inflate(mut request: Request<Body>, budget: &Budget) -> Result<Request<Body>, Refusal> {
@@ -72,7 +72,7 @@ pub(crate) async fn inflate(mut request: Request<Body>, budget: &Budget) -> Resu
 
 type Plain = Pin<Box<dyn AsyncRead + Send>>;
 
-/// What comes out of a decoder, and what that holds.
+/// The output of a decoder, and the memory it holds.
 struct Inflated {
     pieces: ReaderStream<Plain>,
     _held: Held,

@@ -1,9 +1,9 @@
-//! JSON of clients: parsed within a depth, and what is wrong with it, by line and column.
+//! JSON of clients: parsed with a depth limit; faults are located by line and column.
 
 use pinakes_store::Limits;
 use serde::Deserialize;
 
-/// Deepest nesting that the JSON parser itself takes.
+/// Deepest nesting that the JSON parser itself accepts.
 pub(crate) const PARSER_DEPTH: usize = 127;
 
 /// Why a body is not the JSON that was expected.
@@ -59,8 +59,8 @@ pub(crate) fn fault(text: &[u8], error: &serde_json::Error) -> JsonFault {
     JsonFault { message, line, column, offset: offset_of(text, line, column), category }
 }
 
-/// Position of the bracket that goes one level too deep. Strings are skipped; what is not JSON is left to
-/// the parser.
+/// Returns the position of the bracket that goes one level too deep. Strings are skipped; invalid JSON is
+/// left to the parser.
 pub(crate) fn too_deep_at(text: &[u8], limit: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = 0;
@@ -81,7 +81,7 @@ pub(crate) fn too_deep_at(text: &[u8], limit: usize) -> Option<usize> {
     None
 }
 
-/// Position of the quote that ends the string whose text starts at `at`.
+/// Returns the position of the quote that ends the string whose text starts at `at`.
 pub(crate) fn end_of_string(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
@@ -99,8 +99,8 @@ pub(crate) fn place(text: &[u8], offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Position in bytes of a place that the parser names; its columns count what it has read, so the last
-/// byte read is the one it stumbled over.
+/// Returns the byte position of a place that the parser names; its columns count the bytes read, so the last
+/// byte read is the offending one.
 pub(crate) fn offset_of(text: &[u8], line: usize, column: usize) -> usize {
     let start = match line {
         0 | 1 => 0,

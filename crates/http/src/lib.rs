@@ -1,10 +1,10 @@
-//! What the dialects share of HTTP: caller, tenant, limits, errors, timing, metrics.
+//! What the dialects share of HTTP: authentication, tenants, limits, errors, timing, metrics.
 //!
 //! A [`Shell`] serves [`Mount`]s, one per dialect, on a listener. Around each request it does what is the same
-//! everywhere: an id, a clock, limits on size and time, panics caught, compression, cross-origin headers,
+//! everywhere: an id, a clock, limits on size and time, catching panics, compression, cross-origin headers,
 //! `Server-Timing`, metrics, a log line. A dialect's handlers use a [`Context`] to find the tenant's [`Db`]
-//! and who is asking, [`body`] to receive, [`answer`] and [`etag`] to answer. There are no extractors that
-//! answer in a shape of their own: whatever is refused is a [`Refusal`], which the dialect renders.
+//! and the caller, [`body`] to receive, [`answer`] and [`etag`] to answer. There are no extractors that answer
+//! in a shape of their own: every refusal is a [`Refusal`], which the dialect renders.
 //!
 //! ```no_run
 //! # async fn example(context: pinakes_http::Context) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,7 +1,8 @@
-//! Whether a request comes from a program on this machine, sent on purpose.
+//! Checks whether a request was sent on purpose by a program on this machine.
 //!
-//! The address alone does not say so. A proxy on the same machine has it too, and so has a browser that a page of
-//! elsewhere makes send something: to `localhost`, or to a name of its own that leads here (DNS rebinding).
+//! The address alone does not tell. A proxy on the same machine has it too, and so does a browser in which a page
+//! from elsewhere sends a request: to `localhost`, or to a name of its own that resolves to this machine (DNS
+//! rebinding).
 
 use std::net::IpAddr;
 
@@ -10,13 +11,13 @@ use http::{HeaderMap, Version};
 
 use crate::tenant::host_name;
 
-/// What a proxy says of whom it asks for.
+/// Header fields by which a proxy describes its client.
 const FORWARDED: [&str; 6] =
     ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
 
-/// Whether a request comes from a program on this machine: from its own address, to a name that means this machine, without
-/// anything that a proxy or a page of another site would add. HTTP/1.0 counts as a proxy's, as nginx speaks it unless it is
-/// told otherwise, and says nothing else of itself.
+/// Returns whether a request comes from a program on this machine: from its own address, to a name that means this
+/// machine, without anything that a proxy or a page of another site would add. HTTP/1.0 counts as a proxy's, because
+/// nginx speaks it by default without identifying itself otherwise.
 pub fn is_of_this_machine(peer: Option<IpAddr>, version: Version, headers: &HeaderMap) -> bool {
     let is_near = peer.is_some_and(|it| it.to_canonical().is_loopback());
     let is_passed_on = version < Version::HTTP_11 || FORWARDED.iter().any(|it| headers.contains_key(*it));
@@ -31,7 +32,7 @@ fn is_name_of_this_machine(headers: &HeaderMap) -> bool {
         || address.is_ok_and(|it| it.to_canonical().is_loopback())
 }
 
-/// Whether a browser says that a page of another site sent this.
+/// Returns whether a browser says that a page of another site sent this.
 fn is_of_another_page(headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
     let site = said("sec-fetch-site");

@@ -1,4 +1,4 @@
-//! What Prometheus is told at `GET /metrics`.
+//! The metrics for Prometheus at `GET /metrics`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::answer;
 use crate::process;
 use crate::stages::{RequestScope, Stage};
 
-/// Upper ends of the buckets for times, in seconds: 10 us to 10 s.
+/// Upper bounds of the histogram buckets for times, in seconds: 10 us to 10 s.
 const TIMES_S: [f64; 13] =
     [0.000_01, 0.000_03, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-/// All metrics. Each is named and explained where it is made.
+/// All metrics. Each is named and explained where it is created.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -47,7 +47,7 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Registers all of them. Errors only when two have one name, which is a fault of this file.
+    /// Registers all of them. Errors: two have the same name, which is a bug in this file.
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let tenant = &["tenant"];
@@ -170,12 +170,12 @@ impl Metrics {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// The registry, for metrics that a dialect adds of its own (`pinakes_<dialect>_…`).
+    /// Returns the registry, for a dialect's own metrics (`pinakes_<dialect>_…`).
     pub fn registry(&self) -> &Registry {
         &self.0.registry
     }
 
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub(crate) fn observe(&self, dialect: &str, status: StatusCode, took: Duration, scope: &RequestScope) {
         self.0.requests.with_label_values(&[dialect, scope.route(), status.as_str()]).inc();
         self.0.request_seconds.with_label_values(&[dialect]).observe(took.as_secs_f64());
@@ -195,7 +195,7 @@ impl Metrics {
         &self.0.connections
     }
 
-    /// The answer to `GET /metrics`, in Prometheus' text format.
+    /// Answers `GET /metrics`, in Prometheus' text format.
     pub(crate) fn answer(&self, catalogue: &Catalogue, names: Names) -> Response {
         let tenants = catalogue.statistics();
         self.0.open_tenants.set(whole(tenants.len() as u64));
@@ -204,7 +204,7 @@ impl Metrics {
             Names::Hidden => self.look_at(&[together(&tenants)]),
         }
         self.0.held_bytes.set(whole(catalogue.budget().held_bytes()));
-        // Counted elsewhere, since the process began.
+        // Counted elsewhere, since the start of the process.
         self.0.cpu_seconds.reset();
         self.0.cpu_seconds.inc_by(process::cpu_s());
         self.0.resident_bytes.set(process::resident_bytes());
@@ -250,7 +250,7 @@ impl Metrics {
     }
 }
 
-/// Whether whoever asks may know which tenants there are.
+/// Whether the client may know which tenants there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
     /// Each tenant has its own figures.

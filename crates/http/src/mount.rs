@@ -1,4 +1,4 @@
-//! A dialect as the shell sees it: where it lives, its routes, and how it says no.
+//! A dialect as the shell sees it: its place, its routes, and how it renders refusals.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,33 +26,33 @@ use crate::tenant::host_name;
 pub struct Mount {
     /// Its name in settings, metrics and logs.
     pub dialect: &'static str,
-    /// Its own paths, e.g. `/api/v3`; `/` for all that nobody else takes. The longest one that a path begins
-    /// with (whatever the case of ASCII letters, at a `/`) gets the request.
+    /// Its own paths, e.g. `/api/v3`; `/` for everything that no other dialect claims. The longest one that a
+    /// path begins with (regardless of the case of ASCII letters, at a `/`) gets the request.
     pub base_paths: Vec<String>,
-    /// Whole paths that are its own though all below them may be another's, e.g. `/` for a front page. They go before
-    /// base paths.
+    /// Single paths that belong to it although the paths below them may be another's, e.g. `/` for a front page. They
+    /// take precedence over base paths.
     pub whole_paths: Vec<String>,
     /// Where the site puts it.
     pub point: MountPoint,
     /// Where its clients put their token and the name of their tenant.
     pub entrance: Entrance,
-    /// Its routes, with their whole paths: base paths are not stripped, the prefix of the mount point is.
+    /// Its routes, with their full paths: base paths are not stripped, the prefix of the mount point is.
     pub router: Router,
     /// Its `OpenAPI` document; `null` for none.
     pub openapi: Value,
-    /// What is done to its paths before routing.
+    /// Rewriting of its paths before routing.
     pub path_rules: PathRules,
-    /// Who may read its answers from pages of other origins.
+    /// Which origins' pages may read its answers.
     pub cors: Cors,
     /// Which of its answers carry an entity tag.
     pub tagging: Tagging,
-    /// Renders what the shell refuses (panics, timeouts) in the dialect's shape.
+    /// Renders the shell's refusals (panics, timeouts) in the dialect's shape.
     pub refuse: fn(Refusal) -> Response,
 }
 
 impl Mount {
     /// Answers a request that does not come over a connection, as the shell does: within a scope of its own that knows
-    /// the dialect's entrance. Paths are those behind [`PathRules`]; nothing is rendered for panics and timeouts.
+    /// the dialect's entrance. Paths are those after [`PathRules`]; panics and timeouts are not rendered.
     pub async fn answer(&self, request: Request, budget: &Budget) -> Response {
         let scope = RequestScope::new(Instant::now(), Arc::default(), budget);
         scope.set_entrance(self.entrance);
@@ -62,8 +62,8 @@ impl Mount {
         }
     }
 
-    /// A dialect with plain paths, no cross-origin headers and the shell's own error shape, to be completed by
-    /// struct update syntax.
+    /// Creates a dialect with plain paths, no cross-origin headers and the shell's own error shape, to be
+    /// completed by struct update syntax.
     pub fn new(dialect: &'static str, base_paths: &[&str], router: Router) -> Self {
         Self {
             dialect,
@@ -85,8 +85,8 @@ impl Mount {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MountPoint {
-    /// Host names, without port. A host that some mount names is served by those alone that name it; without any, the
-    /// dialect is served on every other host.
+    /// Host names, without port. A host that some mount names is served only by the mounts that name it; without any,
+    /// the dialect is served on every other host.
     pub hosts: Vec<String>,
     /// Put in front of the dialect's own paths, e.g. `/folio`.
     pub prefix: String,
@@ -95,7 +95,7 @@ pub struct MountPoint {
 /// Why a dialect cannot be mounted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MountFault {
-    /// Two dialects want one place.
+    /// Two dialects claim the same place.
     #[error(
         "{first} and {second} are both mounted at {base:?} on {host}; give one of them another prefix or host"
     )]
@@ -106,7 +106,7 @@ pub enum MountFault {
         host: String,
         /// The dialect that has it.
         first: &'static str,
-        /// The dialect that wants it.
+        /// The dialect that claims it.
         second: &'static str,
     },
     /// The prefix is not a path.
@@ -119,7 +119,7 @@ pub enum MountFault {
         /// What was given.
         prefix: String,
     },
-    /// The host name is none.
+    /// The host name is not valid.
     #[error(
         "a host of {dialect} is {host:?}; expected a name such as \"{dialect}.example.org\", without scheme and port"
     )]
@@ -135,7 +135,7 @@ pub enum MountFault {
 #[derive(Default)]
 pub(crate) struct Mounts {
     mounts: Vec<Arc<Mount>>,
-    /// Host (`None` for those that nobody names), base path with its prefix, and who is there.
+    /// Host (`None` for those that no mount names), base path with its prefix, and the mount.
     by_base: Vec<(Option<String>, String, Arc<Mount>)>,
     /// The same for whole paths.
     whole: Vec<(Option<String>, String, Arc<Mount>)>,
@@ -144,9 +144,9 @@ pub(crate) struct Mounts {
 }
 
 impl Mounts {
-    /// Adds one.
+    /// Adds a mount.
     ///
-    /// Errors: its place is taken, or is none.
+    /// Errors: its place is taken, or not valid.
     pub(crate) fn add(&mut self, mut mount: Mount) -> Result<(), MountFault> {
         let dialect = mount.dialect;
         let prefix = mount.point.prefix.trim_end_matches('/').to_owned();
@@ -201,7 +201,8 @@ impl Mounts {
         Ok(())
     }
 
-    /// The dialect that serves `path` on the host of a request; slashes doubled at the front do not count.
+    /// Returns the dialect that serves `path` on the host of a request; doubled slashes at the front are
+    /// ignored.
     pub(crate) fn find(&self, headers: &HeaderMap, path: &str) -> Option<&Arc<Mount>> {
         let host = match self.named_hosts.is_empty() {
             true => None,

@@ -1,6 +1,6 @@
-//! A dialect as another one on the same server sees it: by what it answers, and by nothing else.
+//! A dialect as another one on the same server sees it: only by its answers.
 //!
-//! Whoever shows records of several dialects asks each of them as a client would, with the token of whoever looks. So each
+//! A page that shows records of several dialects asks each of them as a client would, with the visitor's token. So each
 //! dialect's own place for rights decides what is shown, and no dialect's inner modules are known outside of it. No
 //! connection is made and nothing is compressed.
 
@@ -21,18 +21,19 @@ use crate::mount::{Mount, MountPoint};
 use crate::public_url::MountedAt;
 use crate::stages::RequestScope;
 
-/// Most bytes of an answer that a neighbour takes (8 MiB); what is longer is [`Unheard::TooLong`].
+/// Maximum size of a neighbour's answer (8 MiB); longer ones are [`Unheard::TooLong`].
 const ANSWER_BYTES_MAX: usize = 8 << 20;
-/// Headers of the visitor that say how the server is called from outside.
+/// Headers of the visitor that tell the server's name as seen from outside.
 const OF_ADDRESS: [HeaderName; 3] =
     [HOST, HeaderName::from_static("x-forwarded-host"), HeaderName::from_static("x-forwarded-proto")];
 
-/// Mark of a request that comes from another part of the server: its token is one that this server signed for whoever is
-/// signed in there. No request from outside carries it, as extensions of a request are never read from a connection.
+/// Mark of a request that comes from another part of the server: its token is one that this server signed for the
+/// signed-in visitor. No request from outside carries it, because extensions of a request are never read from a
+/// connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Inside;
 
-/// A dialect that can be asked from inside the server. Cheap to clone.
+/// A dialect that can be queried from inside the server. Cheap to clone.
 #[derive(Clone)]
 pub struct Neighbour(Arc<Inner>);
 
@@ -43,18 +44,18 @@ struct Inner {
     router: Router,
 }
 
-/// In whose name a neighbour is asked.
+/// On whose behalf a neighbour is queried.
 #[derive(Debug, Clone, Copy)]
 pub struct OnBehalf<'a> {
     /// The tenant.
     pub tenant: &'a str,
-    /// The visitor's token; none asks as nobody.
+    /// The visitor's token; without one the request is anonymous.
     pub token: Option<&'a str>,
-    /// The headers of the visitor's request, for the name of the server alone.
+    /// The headers of the visitor's request, used only for the name of the server.
     pub headers: &'a HeaderMap,
 }
 
-/// What a neighbour is asked, where that is more than JSON.
+/// A request to a neighbour that is more than a JSON body.
 #[derive(Debug)]
 pub struct Question<'a> {
     /// The method.
@@ -67,17 +68,17 @@ pub struct Question<'a> {
     pub body: Body,
 }
 
-/// What a neighbour said.
+/// The answer of a neighbour.
 #[derive(Debug, Clone)]
 pub struct Said {
     /// Its status.
     pub status: StatusCode,
-    /// The body, whole.
+    /// The complete body.
     pub body: Bytes,
 }
 
 impl Said {
-    /// The body as JSON, of an answer that was no refusal.
+    /// Returns the body as JSON, unless the answer is a refusal.
     pub fn json(&self) -> Option<Value> {
         if !self.status.is_success() {
             return None;
@@ -86,22 +87,22 @@ impl Said {
     }
 }
 
-/// Why a neighbour was not heard.
+/// Why a neighbour gave no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unheard {
-    /// The path, the token or the tenant's name cannot stand in a request.
+    /// The path, the token or the tenant's name is not valid in a request.
     #[error("what is asked for cannot stand in a request")]
     Unsayable,
-    /// Its clients have no way to name a tenant, so that another one's records might be shown.
+    /// Its clients have no way to name a tenant, so another tenant's records might be shown.
     #[error("the dialect's requests cannot name a tenant")]
     NoTenant,
-    /// The answer broke off, or is longer than 8 MiB.
+    /// The answer was cut off, or is longer than 8 MiB.
     #[error("the answer is longer than {ANSWER_BYTES_MAX} bytes")]
     TooLong,
 }
 
 impl Neighbour {
-    /// Of a mount.
+    /// Creates the neighbour of a mount.
     pub fn of(mount: &Mount) -> Self {
         Self(Arc::new(Inner {
             dialect: mount.dialect,
@@ -111,12 +112,12 @@ impl Neighbour {
         }))
     }
 
-    /// Its name in settings.
+    /// Returns its name in settings.
     pub fn dialect(&self) -> &'static str {
         self.0.dialect
     }
 
-    /// Address of one of its paths for a page that was asked for on `host`.
+    /// Returns the address of one of its paths for a page that was requested on `host`.
     pub fn href(&self, host: Option<&str>, path: &str) -> String {
         let MountPoint { hosts, prefix } = &self.0.point;
         let prefix = prefix.trim_end_matches('/');
@@ -127,10 +128,10 @@ impl Neighbour {
         }
     }
 
-    /// `GET` of one of its paths, with query, as routes spell it.
+    /// Sends `GET` to one of its paths, with query, as routes spell it.
     ///
     /// # Errors
-    /// See [`Unheard`]; a refusal of the dialect is none.
+    /// See [`Unheard`]; a refusal of the dialect is not an error.
     pub async fn get(
         &self,
         path: &str,
@@ -140,10 +141,10 @@ impl Neighbour {
         self.ask(Method::GET, path, None, asker, budget).await
     }
 
-    /// A request with or without a JSON body.
+    /// Sends a request with or without a JSON body.
     ///
     /// # Errors
-    /// See [`Unheard`]; a refusal of the dialect is none.
+    /// See [`Unheard`]; a refusal of the dialect is not an error.
     pub async fn ask(
         &self,
         method: Method,
@@ -165,10 +166,10 @@ impl Neighbour {
         Ok(Said { status, body: body.map_err(|_| Unheard::TooLong)? })
     }
 
-    /// A request with any body, whose answer is read as it comes. Its length has no bound here.
+    /// Sends a request with any body; the answer is streamed, without a bound on its length.
     ///
     /// # Errors
-    /// See [`Unheard`]; a refusal of the dialect is none.
+    /// See [`Unheard`]; a refusal of the dialect is not an error.
     pub async fn open(
         &self,
         question: Question<'_>,
@@ -207,7 +208,8 @@ impl Neighbour {
             match place {
                 TokenPlace::Bearer => headers.insert(AUTHORIZATION, value(&format!("Bearer {token}"))?),
                 TokenPlace::Header(name) => headers.insert(*name, value(token)?),
-                // A cookie or a query as the first place would need a form of its own; nobody is asked for instead.
+                // A cookie or a query as the first place would need a form of its own; the request is anonymous
+                // instead.
                 TokenPlace::Cookie(_) | TokenPlace::Query(_) => None,
             };
         }
@@ -227,7 +229,7 @@ mod tests {
 
     type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-    /// Says what it was asked.
+    /// Answers with the request it got.
     async fn echo(request: Request<Body>) -> String {
         let said = |name: &str| {
             request.headers().get(name).and_then(|it| it.to_str().ok()).unwrap_or("-").to_owned()

@@ -1,9 +1,9 @@
-//! The `OpenAPI` document of everything that is served: the dialects' documents, merged.
+//! The merged `OpenAPI` document of all served dialects.
 
 use serde_json::{Map, Value, json};
 
-/// One document of many: paths, tags and components of all; where two dialects name a component alike, the
-/// later one's gets the dialect's name in front, in its references too.
+/// Merges documents: paths, tags and components of all; if two dialects use the same name for a component,
+/// the later one's is prefixed with the dialect's name, also in references to it.
 pub(crate) fn merged(documents: &[(&'static str, &Value)]) -> Value {
     let (mut paths, mut components, mut tags) = (own_paths(), Map::new(), Vec::new());
     for (dialect, document) in documents {
@@ -37,7 +37,7 @@ fn extend(target: &mut Map<String, Value>, more: Option<&Value>) {
     }
 }
 
-/// Section and name of the components of `document` that are in `components` with another content.
+/// Returns section and name of the components of `document` that are in `components` with different content.
 fn clashes(components: &Map<String, Value>, document: &Value) -> Vec<(String, String)> {
     let Some(Value::Object(sections)) = document.get("components") else { return Vec::new() };
     let named = sections.iter().flat_map(|(section, entries)| {
@@ -73,7 +73,7 @@ fn point_elsewhere(value: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// The routes of the shell itself.
+/// Returns the routes of the shell itself.
 fn own_paths() -> Map<String, Value> {
     let route = |summary: &str, more: Value| {
         let mut responses = json!({"200": {"description": "OK"}});

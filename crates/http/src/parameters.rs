@@ -1,4 +1,4 @@
-//! The parameters behind `?`, and forms, which are written alike (`application/x-www-form-urlencoded`).
+//! The parameters behind `?`, and forms, which have the same syntax (`application/x-www-form-urlencoded`).
 
 use percent_encoding::percent_decode_str;
 
@@ -7,8 +7,8 @@ use percent_encoding::percent_decode_str;
 pub struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// From the text behind `?`, or the body of a form. A `+` is a space. Broken percent-encoding is taken as it stands, and
-    /// what is not UTF-8 becomes U+FFFD.
+    /// Parses the text behind `?`, or the body of a form. A `+` is a space. Broken percent-encoding is kept as it is,
+    /// and bytes that are not UTF-8 become U+FFFD.
     pub fn parse(text: &str) -> Self {
         let decode =
             |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
@@ -20,32 +20,32 @@ impl Parameters {
         Self(pairs.map(split).collect())
     }
 
-    /// All names and values, in order.
+    /// Returns all names and values, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The first value of a name.
+    /// Returns the first value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs().find(|it| it.0 == name).map(|it| it.1)
     }
 
-    /// The first value of a name, unless it is empty.
+    /// Returns the first value of a name, unless it is empty.
     pub fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|it| !it.is_empty())
     }
 
-    /// All values of a name.
+    /// Returns all values of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.pairs().filter(move |it| it.0 == name).map(|it| it.1)
     }
 
-    /// Whether a parameter is `true`, in whatever case.
+    /// Returns whether a parameter is `true`, in any case.
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|it| it.eq_ignore_ascii_case("true"))
     }
 
-    /// These, then others.
+    /// Returns these, followed by others.
     #[must_use]
     pub fn followed_by(mut self, others: &Parameters) -> Self {
         self.0.extend_from_slice(&others.0);

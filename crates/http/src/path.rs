@@ -1,19 +1,19 @@
-//! Paths as clients write them: words in any case, a slash at the end, slashes doubled.
+//! Paths as clients write them: words in any case, a slash at the end, doubled slashes.
 //!
 //! SciCat's clients send `Datasets` and `datasets`, with and without a final slash; FOLIO's send
-//! `//circulation`. A dialect lists the fixed words of its routes; they are brought into the spelling of the
-//! list before routing. Everything else in a path, identifiers above all, stays as it is.
+//! `//circulation`. A dialect lists the fixed words of its routes; they are changed to the listed spelling
+//! before routing. Everything else in a path, identifiers above all, stays as it is.
 
 use std::collections::HashMap;
 
 use http::Uri;
 use http::uri::PathAndQuery;
 
-/// What the client asked for, among a request's extensions where the path was rewritten.
+/// The URI as requested, stored in the request's extensions if the path was rewritten.
 #[derive(Debug, Clone)]
 pub struct AskedUri(pub Uri);
 
-/// What is done to the paths of a dialect before routing. `Default` does nothing.
+/// How the paths of a dialect are rewritten before routing. `Default` changes nothing.
 #[derive(Debug, Clone, Default)]
 pub struct PathRules {
     words: HashMap<String, String>,
@@ -21,7 +21,7 @@ pub struct PathRules {
     double_slashes: DoubleSlashes,
 }
 
-/// What is done about a slash at the end.
+/// How a slash at the end is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FinalSlash {
     /// It stays.
@@ -31,7 +31,7 @@ pub enum FinalSlash {
     Drop,
 }
 
-/// What is done about slashes that follow one another.
+/// How consecutive slashes are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DoubleSlashes {
     /// They stay.
@@ -42,26 +42,26 @@ pub enum DoubleSlashes {
 }
 
 impl PathRules {
-    /// Segments that equal one of `words`, whatever the case of their ASCII letters, are spelled as there.
+    /// Spells segments that equal one of `words`, regardless of the case of ASCII letters, as listed.
     pub fn words<W: AsRef<str>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         let pairs = words.into_iter().map(|it| (it.as_ref().to_ascii_lowercase(), it.as_ref().to_owned()));
         self.words.extend(pairs);
         self
     }
 
-    /// With a rule for the slash at the end.
+    /// Sets the rule for the slash at the end.
     pub fn final_slash(mut self, rule: FinalSlash) -> Self {
         self.final_slash = rule;
         self
     }
 
-    /// With a rule for doubled slashes.
+    /// Sets the rule for doubled slashes.
     pub fn double_slashes(mut self, rule: DoubleSlashes) -> Self {
         self.double_slashes = rule;
         self
     }
 
-    /// The path as the routes spell it; `None` when it is so already.
+    /// Returns the path as the routes spell it; `None` if it is that already.
     pub fn rewritten(&self, path: &str) -> Option<String> {
         if !self.concerns(path) {
             return None;
@@ -82,17 +82,17 @@ impl PathRules {
         (new != path).then_some(new)
     }
 
-    /// [`PathRules::rewritten`] for a whole URI; the query stays.
+    /// Applies [`PathRules::rewritten`] to a whole URI; the query stays.
     pub fn rewrite(&self, uri: &Uri) -> Option<Uri> {
         with_path(uri, self.rewritten(uri.path())?)
     }
 
-    /// Whether there is anything in the path that a rule looks at; most paths are done here.
+    /// Returns whether the path contains anything that a rule applies to; most paths are done here.
     fn concerns(&self, path: &str) -> bool {
         let bytes = path.as_bytes();
         let slashes = self.final_slash == FinalSlash::Drop && path.ends_with('/')
             || self.double_slashes == DoubleSlashes::Collapse && bytes.windows(2).any(|it| it == b"//");
-        // Words may be listed with capitals (`metadataKeys`), so any letter concerns those.
+        // Words may be listed with capitals (`metadataKeys`), so any letter may concern them.
         slashes || !self.words.is_empty() && path.starts_with('/')
     }
 
@@ -112,7 +112,7 @@ impl PathRules {
     }
 }
 
-/// The URI behind the prefix of a mount, which its path begins with, perhaps behind doubled slashes.
+/// Returns the URI behind the prefix of a mount, with which its path begins, perhaps behind doubled slashes.
 pub(crate) fn without_prefix(uri: &Uri, prefix: &str) -> Uri {
     let path = uri.path();
     let n_doubled = path.bytes().take_while(|it| *it == b'/').count().saturating_sub(1);
@@ -121,7 +121,7 @@ pub(crate) fn without_prefix(uri: &Uri, prefix: &str) -> Uri {
     with_path(uri, rest).unwrap_or_else(|| uri.clone())
 }
 
-/// The URI with another path; the query stays.
+/// Returns the URI with another path; the query stays.
 fn with_path(uri: &Uri, mut path: String) -> Option<Uri> {
     if let Some(query) = uri.query() {
         path.push('?');

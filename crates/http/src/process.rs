@@ -2,16 +2,16 @@
 
 use std::fs;
 
-/// Ticks of processor time per second, as the kernel shows them to programs (`USER_HZ`, 100 on every
+/// Ticks of processor time per second, as the kernel reports them to programs (`USER_HZ`, 100 on every
 /// architecture that Linux servers run on).
 const TICKS_PER_S: f64 = 100.0;
 
-/// Processor time used so far, in seconds.
+/// Returns the processor time used so far, in seconds.
 pub(crate) fn cpu_s() -> f64 {
     fs::read_to_string("/proc/self/stat").ok().and_then(|it| cpu_ticks(&it)).unwrap_or(0.0) / TICKS_PER_S
 }
 
-/// Memory that is not swapped out, mapped files included, in bytes.
+/// Returns the resident memory, mapped files included, in bytes.
 pub(crate) fn resident_bytes() -> f64 {
     fs::read_to_string("/proc/self/status").ok().and_then(|it| resident_kib(&it)).unwrap_or(0.0) * 1024.0
 }
@@ -23,7 +23,8 @@ pub(crate) struct Descriptors {
     pub(crate) most: u64,
 }
 
-/// How many file descriptors are in use and may be; `None` where the system does not tell, and when there are none left.
+/// Returns how many file descriptors are in use and allowed; `None` if the system does not tell, and if there are none
+/// left.
 pub(crate) fn descriptors() -> Option<Descriptors> {
     let most = most_descriptors(&fs::read_to_string("/proc/self/limits").ok()?)?;
     let n_open = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
@@ -36,7 +37,7 @@ fn most_descriptors(limits: &str) -> Option<u64> {
     if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
 }
 
-/// Fields 14 and 15 of proc(5)'s stat, counted after the name, which may contain anything.
+/// Returns the sum of fields 14 and 15 of proc(5)'s stat, counted after the name, which may contain anything.
 fn cpu_ticks(stat: &str) -> Option<f64> {
     let after_name = stat.rsplit_once(')')?.1;
     let mut fields = after_name.split_ascii_whitespace().skip(11);

@@ -1,4 +1,4 @@
-//! The server as its client called it, for answers that hold whole URLs.
+//! The server's URL as its client knows it, for answers that contain absolute URLs.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use axum::response::Response;
 use http::header::{HOST, LOCATION};
 use http::{Extensions, HeaderMap, HeaderValue};
 
-/// The path prefix under which the dialect is mounted, e.g. `/folio`, among a request's extensions. Absent where there
-/// is none.
+/// The path prefix under which the dialect is mounted, e.g. `/folio`, in a request's extensions. Absent if there is
+/// none.
 #[derive(Debug, Clone)]
 pub struct MountedAt(pub Arc<str>);
 
-/// Scheme, host and the mount's prefix, e.g. `https://example.org/folio`: what a dialect's own paths are put behind.
-/// A proxy says what it was called by `X-Forwarded-Proto` and `X-Forwarded-Host`; of a list of proxies the first counts.
-/// What is no scheme of the web, or cannot be a host, is passed over: anybody can send these headers, and what is made of
-/// them is written into links.
+/// Returns scheme, host and the mount's prefix, e.g. `https://example.org/folio`: the part before a dialect's own
+/// paths. A proxy passes on the requested name in `X-Forwarded-Proto` and `X-Forwarded-Host`; of a list of proxies the
+/// first counts. Values that are not a web scheme, or not a valid host, are ignored: anybody can send these headers,
+/// and the result is written into links.
 pub fn origin(headers: &HeaderMap, extensions: &Extensions) -> String {
     let first = |name: &str| headers.get(name)?.to_str().ok()?.split(',').next().map(str::trim);
     let host = |name: &str| first(name).filter(|it| is_host(it));
@@ -24,7 +24,7 @@ pub fn origin(headers: &HeaderMap, extensions: &Extensions) -> String {
     format!("{scheme}://{host}{prefix}")
 }
 
-/// Whether the text can be a host with its port: names, addresses, IPv6 in brackets.
+/// Returns whether the text is a valid host with its port: names, addresses, IPv6 in brackets.
 fn is_host(text: &str) -> bool {
     let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
     !text.is_empty() && text.bytes().all(is_of_host)
@@ -45,7 +45,7 @@ pub(crate) fn relocate(prefix: &str, answer: &mut Response) {
 mod tests {
     use super::*;
 
-    /// `origin` of a request with these headers.
+    /// Compares `origin` for a request with these headers.
     fn check(headers: &[(&'static str, &str)], wanted: &str) {
         let headers: HeaderMap =
             headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();

@@ -1,4 +1,4 @@
-//! What the shell and its helpers refuse, before or beside a dialect's own errors.
+//! Refusals of the shell and its helpers, before or beside a dialect's own errors.
 //!
 //! A dialect renders a [`Refusal`] in its own shape (`Mount::refuse`, or `From<Refusal>` of its error type);
 //! the shell renders those of its own routes with [`Refusal::plain`].
@@ -21,10 +21,10 @@ pub enum Refusal {
         /// The path asked for.
         path: String,
     },
-    /// The body is longer than the route takes.
+    /// The body is longer than the route accepts.
     #[error("the body is larger than {limit_bytes} bytes{}", stated(*.stated_bytes))]
     BodyTooLarge {
-        /// Most bytes taken.
+        /// Maximum number of bytes.
         limit_bytes: u64,
         /// What `Content-Length` says, if it was given.
         stated_bytes: Option<u64>,
@@ -38,13 +38,13 @@ pub enum Refusal {
     /// The client sends too slowly.
     #[error("the body came too slowly; {least_bytes_s} bytes a second are expected on average")]
     BodyTooSlow {
-        /// The least speed.
+        /// The minimum speed.
         least_bytes_s: u64,
     },
     /// The body ended early or its framing is wrong.
     #[error("the body could not be received: {0}")]
     BodyBroken(String),
-    /// The body is compressed in a way that is not understood.
+    /// The body is compressed with an unsupported encoding.
     #[error(
         "unsupported content encoding {found:?}; send the body as it is, or as gzip, deflate, br or zstd"
     )]
@@ -52,10 +52,10 @@ pub enum Refusal {
         /// What `Content-Encoding` says.
         found: String,
     },
-    /// The body is not the JSON that was expected.
+    /// The body is not the expected JSON.
     #[error(transparent)]
     Json(JsonFault),
-    /// The tenant named in the request cannot be one.
+    /// The tenant named in the request is not a valid name.
     #[error("the header {header} does not name a tenant")]
     TenantHeader {
         /// The header.
@@ -64,19 +64,19 @@ pub enum Refusal {
     /// Two different tokens came with one request.
     #[error("the request carries two different tokens ({0}); send one")]
     TwoTokens(String),
-    /// The host is not named, or more than once.
+    /// The host is missing, or given more than once.
     #[error("a request names the host in one field Host, {n_found} were found")]
     Host {
-        /// Fields of that name.
+        /// Number of fields of that name.
         n_found: usize,
     },
     /// No answer began in time.
     #[error("no answer after {timeout_ms} ms")]
     Timeout {
-        /// The longest an answer may take to begin.
+        /// The longest time until an answer must begin.
         timeout_ms: u64,
     },
-    /// A handler panicked: a fault of ours. The details are in the log, under the request's id.
+    /// A handler panicked: a bug. The details are in the log, under the request's id.
     #[error("a fault in the server; its log has the details")]
     Panic,
     /// The server is shutting down.
@@ -95,7 +95,7 @@ fn stated(bytes: Option<u64>) -> String {
 }
 
 impl Refusal {
-    /// The status that goes with it.
+    /// Returns the status for it.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
@@ -114,7 +114,7 @@ impl Refusal {
         }
     }
 
-    /// Seconds after which a retry makes sense, for `Retry-After`.
+    /// Returns the seconds after which a retry makes sense, for `Retry-After`.
     pub fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::Accounts(AccountsError::Store(error)) | Self::Store(error) => retry_after_s(error),
@@ -126,7 +126,7 @@ impl Refusal {
         }
     }
 
-    /// What a client is told. Faults of ours are not described outside the log.
+    /// Returns the message for the client. Internal faults are described only in the log.
     pub fn message(&self) -> String {
         if self.status() == StatusCode::INTERNAL_SERVER_ERROR {
             Self::Panic.to_string()
@@ -135,15 +135,15 @@ impl Refusal {
         }
     }
 
-    /// The answer where no dialect's shape applies: `{"error":{"status":404,"message":"…"}}`.
+    /// Makes the answer where no dialect's shape applies: `{"error":{"status":404,"message":"…"}}`.
     pub fn plain(self) -> Response {
         let status = self.status();
         let body = serde_json::json!({"error": {"status": status.as_u16(), "message": self.message()}});
         self.with_body(HeaderValue::from_static("application/json; charset=utf-8"), body.to_string())
     }
 
-    /// An answer with the status, `Retry-After` where it belongs, and a body of the dialect's. Logs faults
-    /// of ours, once.
+    /// Makes an answer with the status, `Retry-After` where it belongs, and a body of the dialect's. Logs
+    /// internal faults, once.
     pub fn with_body(&self, content_type: HeaderValue, body: impl Into<Bytes>) -> Response {
         self.log();
         let mut response = Response::new(axum::body::Body::from(body.into()));
@@ -155,7 +155,7 @@ impl Refusal {
         response
     }
 
-    /// Writes faults of ours to the log; what a client did wrong is in the access log already.
+    /// Writes internal faults to the log; client errors are in the access log already.
     pub fn log(&self) {
         // A panic was logged where it was caught.
         if self.status() == StatusCode::INTERNAL_SERVER_ERROR && !matches!(self, Self::Panic) {
@@ -164,7 +164,7 @@ impl Refusal {
     }
 }
 
-/// The status that goes with an error of the store.
+/// Returns the status for an error of the store.
 pub fn status_of_store(error: &StoreError) -> StatusCode {
     match error {
         StoreError::Duplicate { .. } | StoreError::TenantExists(_) | StoreError::LeaseLost { .. } => {
@@ -189,7 +189,7 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
     }
 }
 
-/// Seconds after which what the store refused may work.
+/// Returns the seconds after which a request that the store refused may work.
 pub fn retry_after_s(error: &StoreError) -> Option<u32> {
     match error {
         StoreError::Busy { retry_after_s, .. } | StoreError::Crowded { retry_after_s, .. } => {

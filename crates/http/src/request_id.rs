@@ -1,5 +1,5 @@
-//! The id of a request: the client's if it is sane, else one of ours. It comes back in the answer and is in
-//! every log line about the request.
+//! The id of a request: the client's if it is valid, otherwise one of ours. It is returned in the answer and
+//! is in every log line about the request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,10 +8,10 @@ use pinakes_accounts::Entropy;
 
 /// The header that carries it, both ways.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longest id taken over, in bytes.
+/// Longest id that is taken over, in bytes.
 const LIMIT_BYTES: usize = 128;
 
-/// Gives ids: a part that is this process', and a number.
+/// Generates ids: a part specific to this process, and a number.
 pub(crate) struct RequestIds {
     process: u32,
     next: AtomicU64,
@@ -22,7 +22,7 @@ impl RequestIds {
         Self { process: u32::from_le_bytes(entropy.bytes()), next: AtomicU64::new(1) }
     }
 
-    /// The client's id, or the next of ours.
+    /// Returns the client's id, or the next of ours.
     pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
         if let Some(given) = headers.get(X_REQUEST_ID).filter(|it| is_sane(it.as_bytes())) {
             return given.clone();

@@ -1,15 +1,14 @@
 //! Request targets with characters that should have been percent-encoded, as curl and older clients send them:
 //! `GET /datasets?filter={"where": {"size": {"gt": 5}}}`, `?filter=date:>2000`.
 //!
-//! hyper answers such a line with a bare 400 before a dialect sees it. [`RequestLines`] looks at the bytes of a
-//! connection on their way to hyper, finds where each request line stands, and encodes there, and nowhere else, the
-//! characters that hyper does not take: space, `"`, `<`, `>` and the backtick. To know where the next line begins it
-//! follows the framing of bodies (`Content-Length`, chunks: RFC 9112, sections 6 and 7). Whatever is not framed
-//! beyond doubt ends the rewriting for the rest of the connection: from there on bytes pass as they came, and hyper
-//! judges them.
+//! hyper answers such a line with a bare 400 before a dialect sees it. [`RequestLines`] scans the bytes of a
+//! connection on their way to hyper, finds each request line, and encodes there, and nowhere else, the characters
+//! that hyper does not accept: space, `"`, `<`, `>` and the backtick. To know where the next line begins it follows
+//! the framing of bodies (`Content-Length`, chunks: RFC 9112, sections 6 and 7). Any framing that is not unambiguous
+//! ends the rewriting for the rest of the connection: from there on bytes pass unchanged, and hyper judges them.
 //!
-//! Nothing is collected: a target may come in any pieces, and at most the ten bytes of ` HTTP/1.1` are held back
-//! until it is known whether they end the line.
+//! Nothing is buffered: a target may arrive in pieces of any size, and at most the ten bytes of ` HTTP/1.1` are
+//! held back until it is known whether they end the line.
 
 use std::mem;
 
@@ -17,32 +16,32 @@ use std::mem;
 const FIELD_BYTES: usize = 128;
 /// Longest line that begins a chunk, in bytes.
 const CHUNK_LINE_BYTES: usize = 4 << 10;
-/// What follows the space that ends a target, but for the digit of the minor version.
+/// The bytes after the target, up to the digit of the minor version.
 const VERSION: &[u8] = b" HTTP/1.";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Where in the conversation the next byte stands.
+/// The part of the conversation that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Before a request, or in its method.
     Method,
     /// In the target.
     Target,
-    /// In what follows the version, up to the end of the line.
+    /// After the version, up to the end of the line.
     LineEnd,
     /// In the header fields.
     Fields,
-    /// In a body of which so many bytes are left.
+    /// In a body, with the number of bytes left.
     Body(u64),
     /// In the line that begins a chunk.
     ChunkSize,
-    /// In a chunk of which so many bytes are left.
+    /// In a chunk, with the number of bytes left.
     Chunk(u64),
-    /// Behind the bytes of a chunk, before its line ends.
+    /// After the bytes of a chunk, before its line ends.
     ChunkEnd,
-    /// In the fields behind the last chunk.
+    /// In the fields after the last chunk.
     Trailers,
-    /// Where bytes are not looked at any more.
+    /// Where bytes are no longer examined.
     Unknown,
 }
 
@@ -53,7 +52,7 @@ struct Framing {
     is_chunked: bool,
 }
 
-/// Follows the requests of one connection and encodes what their targets should not contain.
+/// Follows the requests of one connection and encodes characters that their targets should not contain.
 #[derive(Debug)]
 pub struct RequestLines {
     place: Place,
@@ -62,7 +61,7 @@ pub struct RequestLines {
     n_method: usize,
     /// The beginning of a line that came in pieces.
     line: Vec<u8>,
-    /// What may be the version, and is held back until that is known.
+    /// Bytes that may be the version, held back until that is known.
     held: Vec<u8>,
 }
 
@@ -79,8 +78,8 @@ impl Default for RequestLines {
 }
 
 impl RequestLines {
-    /// Takes the next bytes of the connection. `None` when they pass as they are; otherwise what passes in their
-    /// place, which may be empty while the end of a target is not known.
+    /// Takes the next bytes of the connection. `None` if they pass unchanged; otherwise their replacement, which
+    /// may be empty while the end of a target is not known.
     pub fn take(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         if !self.held.is_empty() {
             let joined = [mem::take(&mut self.held).as_slice(), bytes].concat();
@@ -94,13 +93,13 @@ impl RequestLines {
         out.finish()
     }
 
-    /// What is still held back when the client closes.
+    /// Returns what is still held back when the client closes.
     pub fn end(&mut self) -> Vec<u8> {
         self.place = Place::Unknown;
         mem::take(&mut self.held)
     }
 
-    /// Takes bytes from `at` on and gives the place of the first that is left.
+    /// Takes bytes from `at` on and returns the position of the first one left.
     fn step(&mut self, at: usize, out: &mut Output<'_>) -> usize {
         let bytes = out.bytes;
         match self.place {
@@ -128,7 +127,7 @@ impl RequestLines {
         }
     }
 
-    /// The method, before which servers pass over empty lines.
+    /// Reads the method, before which servers skip empty lines.
     fn method(&mut self, bytes: &[u8], at: usize) -> usize {
         match bytes[at] {
             b' ' if 0 < self.n_method => (self.place, self.n_method) = (Place::Target, 0),
@@ -160,7 +159,7 @@ impl RequestLines {
                     at + 1
                 }
             },
-            // A line without a version: nothing that is served here.
+            // A line without a version: not served here.
             b'\r' | b'\n' => {
                 self.place = Place::Unknown;
                 bytes.len()
@@ -172,7 +171,7 @@ impl RequestLines {
         }
     }
 
-    /// A line of the head, of the trailers, or between chunks.
+    /// Reads a line of the head, of the trailers, or between chunks.
     fn line(&mut self, bytes: &[u8], at: usize) -> usize {
         let rest = &bytes[at..];
         let Some(n) = memchr::memchr(b'\n', rest) else {
@@ -220,10 +219,10 @@ impl RequestLines {
 }
 
 impl Framing {
-    /// With what a field says of it; `None` when that leaves doubt.
+    /// Adds what a field says about the framing; `None` if that is ambiguous.
     fn with(self, field: &[u8]) -> Option<Self> {
         if !matches!(field.first(), Some(b'c' | b'C' | b't' | b'T')) {
-            // Folded lines are refused by servers; what they belong to is not known here.
+            // Folded lines are refused by servers; the field they belong to is not known here.
             return (!matches!(field.first(), Some(b' ' | b'\t') | None)).then_some(self);
         }
         let colon = memchr::memchr(b':', field)?;
@@ -241,7 +240,7 @@ impl Framing {
     }
 }
 
-/// Whether a byte of a target ends it or is none that hyper takes.
+/// Returns whether a byte ends a target or is not accepted by hyper.
 fn needs_a_look(byte: u8) -> bool {
     matches!(byte, b' ' | b'"' | b'<' | b'>' | b'`' | b'\r' | b'\n')
 }
@@ -252,7 +251,7 @@ enum Ending {
     Version,
     /// A part of the target.
     No,
-    /// More bytes tell.
+    /// More bytes are needed to tell.
     Unclear,
 }
 
@@ -268,7 +267,7 @@ fn ending(rest: &[u8]) -> Ending {
     }
 }
 
-/// The end of what of `left` bytes begins at `at`, and how many are left then.
+/// Returns the end of the part, of which `left` bytes begin at `at`, and how many are left then.
 fn passed(bytes: &[u8], at: usize, left: u64) -> (usize, u64) {
     let n = (bytes.len() - at).min(usize::try_from(left).unwrap_or(usize::MAX));
     (at + n, left - n as u64)
@@ -279,7 +278,7 @@ fn decimal(text: &[u8]) -> Option<u64> {
     if is_number { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
-/// The size in the line that begins a chunk, without its extensions.
+/// Returns the size in the line that begins a chunk, without its extensions.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     if CHUNK_LINE_BYTES <= line.len() {
         return None;
@@ -291,7 +290,7 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// What passes on: the bytes themselves until one of them changes.
+/// The bytes that pass on: the input itself until one of them changes.
 struct Output<'a> {
     bytes: &'a [u8],
     changed: Option<Vec<u8>>,
@@ -326,7 +325,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// All that passes when the bytes come in these pieces.
+    /// Returns all bytes that pass when they come in these pieces.
     fn through<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
         let (mut lines, mut out) = (RequestLines::default(), Vec::new());
         for piece in pieces {
@@ -339,7 +338,7 @@ mod tests {
         out
     }
 
-    /// Sent at once, byte by byte and cut in two anywhere, `sent` must pass as `expected`.
+    /// Checks that `sent`, at once, byte by byte and cut in two anywhere, passes as `expected`.
     fn check(sent: &str, expected: &str) {
         let sent = sent.as_bytes();
         let shown = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -417,7 +416,7 @@ mod tests {
         }
     }
 
-    /// A request and what is to become of it.
+    /// Generates a request and its expected form.
     fn request() -> impl Strategy<Value = (String, String)> {
         let target = "/[a-z<>\"` {}?=:]{0,20}";
         let body = "(GET /<\"> HTTP/1\\.1\r\n|[<>\"a-f0-9 \r\n]){0,20}";

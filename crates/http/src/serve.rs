@@ -1,4 +1,4 @@
-//! Accepting connections, and letting go of them: bounded in number, and drained at the end.
+//! Accepts and closes connections: bounded in number, and drained at the end.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -22,34 +22,34 @@ use crate::connection::{Connection, ConnectionState};
 use crate::shell::Shell;
 use crate::tls::Socket;
 
-/// How handlers learn that a connection is encrypted, as they do behind a proxy.
+/// Tells handlers that a connection is encrypted, as behind a proxy.
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Connections that the system keeps until they are accepted (bounded by `net.core.somaxconn`).
+/// Connections that the system queues until they are accepted (bounded by `net.core.somaxconn`).
 const BACKLOG: u32 = 4096;
-/// How long accepting rests when the system has no more file descriptors, in milliseconds.
+/// Pause before accepting again when the system has no more file descriptors, in milliseconds.
 const ACCEPT_REST_MS: u64 = 100;
-/// Pause between two lines of the log that say so.
+/// Minimum time between two log lines that report this.
 const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
 /// Largest buffer for reading or writing on one connection, in bytes, beyond the head's limit.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Most connections a semaphore can count.
+/// Maximum number of connections that a semaphore can count.
 const CONNECTIONS_MAX: usize = 1 << 28;
 
-/// How a server came to its end.
+/// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drained {
-    /// All answers under way were finished.
+    /// All answers in progress were finished.
     Finished,
-    /// So many connections were cut after the time for draining.
+    /// The number of connections that were cut after the time for draining.
     Cut(usize),
 }
 
-/// What connections are told to do.
+/// The order given to connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Serve,
-    /// Finish the answer under way, then close.
+    /// Finish the answer in progress, then close.
     Drain,
     /// Close.
     Cut,
@@ -64,7 +64,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Shell {
-    /// Serves until `shutdown` is done; then accepts nothing more, finishes the answers under way within
+    /// Serves until `shutdown` is done; then stops accepting, finishes the answers in progress within
     /// [`Limits::drain_timeout_ms`], and returns.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> Drained {
         let shell = Arc::new(self);
@@ -91,7 +91,7 @@ impl Shell {
             watching.abort();
         }
         shell.draining.store(true, Ordering::Relaxed);
-        // Without a connection nobody listens, which is as well.
+        // Without connections nobody listens, which is fine.
         phase.send_replace(Phase::Drain);
         let drained = drain(&shell, &places, n_places).await;
         phase.send_replace(Phase::Cut);
@@ -108,7 +108,7 @@ fn http(limits: &Limits) -> http1::Builder {
     http
 }
 
-/// The next connection, once there is a place for it; `None` when that one failed.
+/// Accepts the next connection, once there is a place for it; `None` if that one failed.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -126,7 +126,7 @@ async fn accept(
     }
 }
 
-/// Says that no connection could be accepted, once in a while: a flood fails ten times a second.
+/// Logs that no connection could be accepted, at most once per pause: a flood fails ten times a second.
 fn complain(error: &io::Error) {
     static SAID_AT: Mutex<Option<Instant>> = Mutex::new(None);
     let mut said_at = SAID_AT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +136,7 @@ fn complain(error: &io::Error) {
     }
 }
 
-/// Whether the connection was given up before it was accepted.
+/// Returns whether the client gave up the connection before it was accepted.
 fn is_of_the_client(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(error.kind(), Kind::ConnectionAborted | Kind::ConnectionReset | Kind::ConnectionRefused)
@@ -162,7 +162,7 @@ async fn converse(
     let service = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
         let (shell, state) = (Arc::clone(&shell), Arc::clone(&state));
         if is_encrypted {
-            // Whatever a client says: addresses and cookies are those of an encrypted server.
+            // Regardless of the client's header: addresses and cookies are those of an encrypted server.
             request.headers_mut().insert(FORWARDED_PROTO, HeaderValue::from_static("https"));
         }
         async move { Ok::<_, Infallible>(shell.answer(request, &state).await) }
@@ -186,7 +186,7 @@ async fn converse(
     drop(open);
 }
 
-/// The stream of a connection, after the handshake where the server encrypts; nothing where that fails.
+/// Returns the stream of a connection, after the TLS handshake if the server encrypts; `None` if it fails.
 async fn encrypted(shell: &Shell, stream: TcpStream, peer: SocketAddr) -> Option<Socket> {
     let Some(tls) = &shell.tls else { return Some(Socket::Plain(stream)) };
     let limit = Duration::from_millis(shell.context.limits().header_timeout_ms);
@@ -203,7 +203,7 @@ async fn encrypted(shell: &Shell, stream: TcpStream, peer: SocketAddr) -> Option
     }
 }
 
-/// Waits until every connection has given its place back.
+/// Waits until every connection has returned its place.
 async fn drain(shell: &Shell, places: &Semaphore, n_places: usize) -> Drained {
     let limit = Duration::from_millis(shell.context.limits().drain_timeout_ms);
     let all = u32::try_from(n_places).unwrap_or(u32::MAX);

@@ -1,6 +1,6 @@
 //! What happens to every request before and after its dialect: id, clock, limits, panics, compression,
-//! `Server-Timing`, metrics, log. One plain function rather than a stack of layers: it is on the way of each
-//! request, and read more often than changed.
+//! `Server-Timing`, metrics, log. It is one plain function rather than a stack of layers: every request
+//! passes through it, and it is read more often than changed.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -42,17 +42,18 @@ use crate::stages::{Exchange, RequestScope};
 use crate::tls::Tls;
 use crate::traces::Traces;
 
-/// Where the time of the request went.
+/// Header that says where the time of the request went.
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
-/// Asks how a request is answered, and says it; see [`RequestScope::explanation`].
+/// Header that asks how a request is answered, and that carries the explanation; see
+/// [`RequestScope::explanation`].
 const EXPLAIN: HeaderName = HeaderName::from_static("pinakes-explain");
 /// Name of the shell's own routes in metrics and logs.
 const OWN: &str = "server";
 
-/// Why a shell could not be made.
+/// Why a shell could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
-    /// Two metrics have one name.
+    /// Two metrics have the same name.
     #[error("metrics: {0}")]
     Metrics(prometheus::Error),
     /// A dialect has no place of its own.
@@ -74,7 +75,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// A server without dialects: `/metrics`, `/health/live`, `/health/ready`, `/openapi.json`.
+    /// Creates a server without dialects: `/metrics`, `/health/live`, `/health/ready`, `/openapi.json`.
     pub fn new(context: Context) -> Result<Self, ShellError> {
         let metrics = Metrics::new().map_err(ShellError::Metrics)?;
         let request_ids = RequestIds::new(context.entropy());
@@ -92,9 +93,9 @@ impl Shell {
         })
     }
 
-    /// With one more dialect.
+    /// Adds a dialect.
     ///
-    /// Errors: [`ShellError::Mount`] when its place is taken by another, or is none.
+    /// Errors: [`ShellError::Mount`] if its place is taken by another, or is not valid.
     pub fn mount(mut self, mount: Mount) -> Result<Self, ShellError> {
         self.mounts.add(mount)?;
         let documents = self.mounts.all().iter().map(|it| (it.dialect, &it.openapi));
@@ -102,30 +103,31 @@ impl Shell {
         Ok(self)
     }
 
-    /// With access log lines at this level.
+    /// Sets the level of access log lines.
     pub fn access_log(mut self, access_log: AccessLog) -> Self {
         self.access_log = access_log;
         self
     }
 
-    /// With connections that are encrypted.
+    /// Encrypts connections.
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// With a span for each request that is traced.
+    /// Enables a span for each traced request.
     pub fn traces(mut self, traces: Traces) -> Self {
         self.traces = Some(traces);
         self
     }
 
-    /// What Prometheus is told; dialects may add their own.
+    /// Returns the metrics for Prometheus; dialects may add their own.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Dialects, where the site has put them, and their own paths, in the order they were mounted.
+    /// Returns the dialects, where the site has mounted them, and their own paths, in the order they were
+    /// mounted.
     pub fn mounted(&self) -> impl Iterator<Item = (&'static str, &MountPoint, &[String])> {
         self.mounts.all().iter().map(|it| (it.dialect, &it.point, it.base_paths.as_slice()))
     }
@@ -155,7 +157,8 @@ impl Shell {
             response_headers.insert(EXPLAIN, explanation);
         }
         guard(response_headers);
-        // While the server drains, whatever the connection has heard of it: the answer may be ready before it looks.
+        // While the server drains, even if the connection has not been told yet: the answer may be ready before it
+        // looks.
         if connection.is_to_linger() || self.draining.load(Ordering::Relaxed) {
             response_headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -219,12 +222,13 @@ impl Shell {
         Answered { dialect: mount.dialect, answer }
     }
 
-    /// Has the body of a request that nobody handles read away, so that the next request on the connection is found.
+    /// Reads and discards the body of a request that nobody handles, so that the next request on the connection is
+    /// found.
     fn leave_unread(&self, request: Request<Incoming>, scope: &Arc<RequestScope>) {
         drop(Watched::wrap(request.into_body(), scope, self.context.limits()));
     }
 
-    /// The dialect's answer, or the dialect's way of saying that there is none.
+    /// Returns the dialect's answer, or the dialect's rendering of a refusal.
     async fn dispatched(
         &self,
         mount: &Mount,
@@ -269,8 +273,8 @@ impl Shell {
         }
     }
 
-    /// What `work` gives, unless nothing goes on for longer than the limit: each part of a body that comes in
-    /// starts the time anew, so that an upload may take as long as it needs.
+    /// Returns the result of `work`, unless it makes no progress for longer than the limit: each part of a
+    /// body that arrives restarts the time, so that an upload may take as long as it needs.
     async fn in_time<F: Future>(&self, work: F, scope: &RequestScope) -> Option<F::Output> {
         let limit = Duration::from_millis(self.context.limits().request_timeout_ms);
         let mut work = pin!(work);
@@ -311,8 +315,8 @@ impl Shell {
         })
     }
 
-    /// 200 when a read of the store works, the files can be reached, and the server is not shutting down, else 503
-    /// with the reason, in bounded time.
+    /// Answers 200 if a read of the store works, the files can be reached, and the server is not shutting down,
+    /// otherwise 503 with the reason, in bounded time.
     async fn ready(&self) -> Response {
         let reason = if self.draining.load(Ordering::Relaxed) {
             Some("the server is shutting down".to_owned())
@@ -368,14 +372,14 @@ impl Shell {
     }
 }
 
-/// What is wrong with the naming of the host; HTTP/1.1 asks for one field (RFC 9112, section 3.2).
+/// Returns what is wrong with the naming of the host; HTTP/1.1 requires one field (RFC 9112, section 3.2).
 fn host_fault(request: &Request<Incoming>) -> Option<Refusal> {
     let n_found = request.headers().get_all(http::header::HOST).iter().count();
     let is_right = n_found == 1 || (n_found == 0 && request.version() < http::Version::HTTP_11);
     (!is_right).then_some(Refusal::Host { n_found })
 }
 
-/// Who asks from this machine, and for nobody else, is told the names of tenants.
+/// Requests from this machine that are not forwarded are told the names of tenants.
 fn names_for(request: &Request<Incoming>, scope: &RequestScope) -> Names {
     let peer = scope.peer().map(|it| it.ip());
     match is_of_this_machine(peer, request.version(), request.headers()) {
@@ -384,14 +388,14 @@ fn names_for(request: &Request<Incoming>, scope: &RequestScope) -> Names {
     }
 }
 
-/// Descriptors that a server with less left cannot answer well.
+/// A server with fewer descriptors left cannot answer reliably.
 const SPARE_DESCRIPTORS: u64 = 32;
 
 fn has_descriptors() -> bool {
     process::descriptors().is_some_and(|it| it.n_open + SPARE_DESCRIPTORS <= it.most)
 }
 
-/// Tells browsers to take an answer for nothing but what it says it is: data is neither run nor framed.
+/// Tells browsers to treat an answer only as its declared type: data is neither run nor framed.
 fn guard(headers: &mut HeaderMap) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let is_page = |it: &HeaderValue| it.as_bytes().starts_with(b"text/html");
@@ -399,18 +403,18 @@ fn guard(headers: &mut HeaderMap) {
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(policy));
 }
 
-/// What data may do in a browser.
+/// The policy for data in a browser.
 const OF_DATA: &str = "default-src 'none'; frame-ancestors 'none'";
-/// What our pages may do: script and style from files of this server, requests to it.
+/// The policy for our pages: script and style from files of this server, requests to it.
 const OF_PAGES: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// An answer and whose it is.
+/// An answer and the dialect it belongs to.
 struct Answered {
     dialect: &'static str,
     answer: Response,
 }
 
-/// What of a request the cross-origin headers of its answer depend on.
+/// The parts of a request that the cross-origin headers of its answer depend on.
 struct Origin {
     headers: HeaderMap,
 }
@@ -425,7 +429,7 @@ impl Origin {
     }
 }
 
-/// What of a request its log line says.
+/// The parts of a request that its log line contains.
 struct Logged {
     method: Method,
     path: String,

@@ -1,4 +1,4 @@
-//! Requests that took long, with where their time went, for those who run the server.
+//! Slow requests with a breakdown of their time, for operators.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::stages::{Exchange, RequestScope};
 
-/// Slow requests that are kept, the latest ones.
+/// Number of slow requests that are kept, the latest ones.
 const KEPT: usize = 200;
 
-/// A request that took long. Times are up to the answer's head.
+/// A slow request. Times are up to the answer's head.
 #[derive(Debug, Clone)]
 pub struct SlowRequest {
     /// When it was answered, milliseconds since 1970.
@@ -20,7 +20,7 @@ pub struct SlowRequest {
     pub method: String,
     /// The dialect.
     pub dialect: &'static str,
-    /// The route's template; never the path, which may hold what is nobody's business.
+    /// The route's template; never the path, which may contain private data.
     pub route: String,
     /// The tenant, if it was found.
     pub tenant: Option<String>,
@@ -41,18 +41,18 @@ pub struct SlowRequests {
 }
 
 impl SlowRequests {
-    /// Of requests that take `from_ms` or longer; none with 0.
+    /// Keeps requests that take `from_ms` or longer; none with 0.
     pub(crate) fn new(from_ms: u64, clock: pinakes_accounts::Clock) -> Self {
         let from = if from_ms == 0 { Duration::MAX } else { Duration::from_millis(from_ms) };
         Self { from, list: Mutex::default(), clock }
     }
 
-    /// From when on a request is slow; `None`: none is kept.
+    /// Returns the duration from which a request is slow; `None`: none is kept.
     pub fn from(&self) -> Option<Duration> {
         Some(self.from).filter(|it| *it != Duration::MAX)
     }
 
-    /// Those that are kept, the latest first.
+    /// Returns those that are kept, the latest first.
     pub fn latest(&self) -> Vec<SlowRequest> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().cloned().collect()
     }

@@ -1,11 +1,11 @@
-//! How long a slow client is waited for.
+//! How long to wait for a slow client.
 
 use std::time::Duration;
 
 use pinakes_store::Limits;
 
-/// What is left of the patience with a client: a pause of `body_timeout_ms`, shortened by what it is behind the least
-/// speed, and `transfer_timeout_ms` of waiting altogether. Time that nobody waits for the client does not count.
+/// The remaining patience with a client: a pause of `body_timeout_ms`, shortened by its lag behind the minimum speed,
+/// and `transfer_timeout_ms` of waiting in total. Time in which nobody waits for the client does not count.
 #[derive(Debug, Clone)]
 pub(crate) struct Patience {
     pause: Duration,
@@ -26,18 +26,18 @@ impl Patience {
         }
     }
 
-    /// How long may be waited now.
+    /// Returns how long to wait now.
     pub(crate) fn left(&self) -> Duration {
         self.pause.saturating_sub(self.behind).min(self.total.saturating_sub(self.waited))
     }
 
-    /// The client was waited for.
+    /// Records time spent waiting for the client.
     pub(crate) fn wait(&mut self, time: Duration) {
         self.behind += time;
         self.waited += time;
     }
 
-    /// It sent or took bytes.
+    /// Records bytes that it sent or received.
     pub(crate) fn credit(&mut self, n_bytes: usize) {
         let n_bytes = u64::try_from(n_bytes).unwrap_or(u64::MAX);
         let worth_ms = n_bytes.saturating_mul(1_000).checked_div(self.least_bytes_s);
@@ -45,7 +45,7 @@ impl Patience {
         self.behind = self.behind.saturating_sub(worth);
     }
 
-    /// The waiting for another body or answer begins.
+    /// Begins waiting for another body or answer.
     pub(crate) fn begin_anew(&mut self) {
         self.waited = Duration::ZERO;
     }

@@ -1,7 +1,8 @@
-//! Where the time of a request goes: the stages that `Server-Timing` and the metrics tell.
+//! Where the time of a request goes: the stages reported in `Server-Timing` and the metrics.
 //!
-//! The shell runs every handler inside a [`RequestScope`], which is task-local: what records a stage needs no
-//! handle to it. Outside of a request (tests, background jobs, spawned tasks) recording does nothing.
+//! The shell runs every handler inside a [`RequestScope`], which is task-local: code that records a stage
+//! needs no handle to it. Outside of a request (tests, background jobs, spawned tasks) recording does
+//! nothing.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -25,7 +26,7 @@ pub enum Stage {
     Auth,
     /// Waiting for the bytes of the request's body.
     Receive,
-    /// Making the dialect's own structures of the body and the query.
+    /// Parsing the body and the query into the dialect's own structures.
     Parse,
     /// Waiting for the tenant's writer.
     Wait,
@@ -33,16 +34,16 @@ pub enum Stage {
     Store,
     /// Waiting until the write is on disk.
     Commit,
-    /// Making the answer.
+    /// Rendering the answer.
     Render,
 }
 
 impl Stage {
-    /// All of them, in the order they mostly happen.
+    /// All of them, in the order in which they usually happen.
     pub const ALL: [Self; 7] =
         [Self::Auth, Self::Receive, Self::Parse, Self::Wait, Self::Store, Self::Commit, Self::Render];
 
-    /// The name in `Server-Timing` and in the metrics.
+    /// Returns the name in `Server-Timing` and in the metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -56,7 +57,7 @@ impl Stage {
     }
 }
 
-/// Most lines of an explanation.
+/// Maximum number of lines of an explanation.
 const EXPLANATION_LINES: usize = 40;
 /// Longest explanation, in bytes.
 const EXPLANATION_BYTES: usize = 4_000;
@@ -65,7 +66,7 @@ tokio::task_local! {
     static SCOPE: Arc<RequestScope>;
 }
 
-/// A request that is answered, for those who are told of it: slow requests and traces.
+/// An answered request, for slow requests and traces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange<'a> {
     pub(crate) method: &'a Method,
@@ -75,12 +76,12 @@ pub(crate) struct Exchange<'a> {
     pub(crate) took: Duration,
 }
 
-/// What belongs to one request while it is answered.
+/// The state of one request while it is answered.
 #[derive(Debug)]
 pub struct RequestScope {
     started: Instant,
     stages_ns: [AtomicU64; Stage::ALL.len()],
-    /// When the client last sent a part of the body, or a handler said it is alive; ns after `started`.
+    /// When the client last sent a part of the body, or a handler reported progress; ns after `started`.
     progress_ns: AtomicU64,
     route: OnceLock<Route>,
     username: OnceLock<Box<str>>,
@@ -88,7 +89,7 @@ pub struct RequestScope {
     connection: Arc<ConnectionState>,
     entrance: OnceLock<Entrance>,
     budget: Budget,
-    /// What the body holds until the request is answered.
+    /// Memory held for the body until the request is answered.
     held: Mutex<Held>,
     /// The client sends its body too slowly.
     is_slow: AtomicBool,
@@ -125,22 +126,22 @@ impl RequestScope {
         })
     }
 
-    /// Says that the client asks how its request is answered.
+    /// Notes that the client asks how its request is answered.
     pub(crate) fn ask_how(&self) {
         self.asks_how.store(true, Ordering::Relaxed);
     }
 
-    /// Says that the caller is one who may know.
+    /// Notes that the caller may know.
     pub(crate) fn allow_how(&self) {
         self.may_know_how.store(true, Ordering::Relaxed);
     }
 
-    /// Whether reads are to be explained.
+    /// Returns whether reads are to be explained.
     pub(crate) fn is_explained(&self) -> bool {
         self.asks_how.load(Ordering::Relaxed) && self.may_know_how.load(Ordering::Relaxed)
     }
 
-    /// Runs a read, and keeps how it was answered if that is asked for.
+    /// Runs a read, and records how it was answered if that is requested.
     pub(crate) fn explained<R>(self: &Arc<Self>, read: impl FnOnce() -> R) -> R {
         if !self.is_explained() {
             return read();
@@ -155,7 +156,8 @@ impl RequestScope {
         pinakes_store::explained(Box::new(tell), read)
     }
 
-    /// How reads were answered, as a field of the answer's head; `None` when nobody asks who may know.
+    /// Returns how reads were answered, as a field of the answer's head; `None` unless a permitted caller
+    /// asks.
     pub(crate) fn explanation(&self) -> Option<HeaderValue> {
         if !self.is_explained() {
             return None;
@@ -167,7 +169,7 @@ impl RequestScope {
         HeaderValue::from_str(&text).ok()
     }
 
-    /// The scope of the request that the current task answers.
+    /// Returns the scope of the request that the current task answers.
     pub fn current() -> Option<Arc<Self>> {
         SCOPE.try_with(Arc::clone).ok()
     }
@@ -177,12 +179,12 @@ impl RequestScope {
         SCOPE.scope(self, work).await
     }
 
-    /// When the request's head had arrived.
+    /// Returns when the request's head had arrived.
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// Counts bytes that the request holds until it is answered, waiting a moment for others to give some back.
+    /// Counts bytes that the request holds until it is answered, waiting a moment for others to release some.
     ///
     /// Errors: [`StoreError::Crowded`].
     pub(crate) async fn hold(&self, bytes: u64) -> Result<(), StoreError> {
@@ -196,33 +198,33 @@ impl RequestScope {
         self.is_slow.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the body was given up because its client is too slow.
+    /// Returns whether the body was abandoned because its client is too slow.
     pub(crate) fn is_slow(&self) -> bool {
         self.is_slow.load(Ordering::Relaxed)
     }
 
-    /// Adds to a stage.
+    /// Adds time to a stage.
     pub fn add(&self, stage: Stage, spent: Duration) {
         self.stages_ns[stage as usize].fetch_add(nanoseconds(spent), Ordering::Relaxed);
     }
 
-    /// Time spent in a stage so far.
+    /// Returns the time spent in a stage so far.
     pub fn spent(&self, stage: Stage) -> Duration {
         Duration::from_nanos(self.stages_ns[stage as usize].load(Ordering::Relaxed))
     }
 
-    /// The stages that took any time, by their names.
+    /// Returns the stages that took any time, by their names.
     pub(crate) fn stages(&self) -> Vec<(&'static str, Duration)> {
         let all = Stage::ALL.map(|it| (it.name(), self.spent(it)));
         all.into_iter().filter(|it| !it.1.is_zero()).collect()
     }
 
-    /// Says that the request goes on: the limit on how long an answer may take starts anew.
+    /// Notes progress: the limit on how long an answer may take starts again.
     pub fn note_progress(&self) {
         self.progress_ns.store(nanoseconds(self.started.elapsed()), Ordering::Relaxed);
     }
 
-    /// When it last went on.
+    /// Returns when it last made progress.
     pub(crate) fn progressed(&self) -> Instant {
         self.started + Duration::from_nanos(self.progress_ns.load(Ordering::Relaxed))
     }
@@ -236,7 +238,7 @@ impl RequestScope {
         let _ = self.route.set(Route::Named(name));
     }
 
-    /// The route's template, e.g. `/api/v3/datasets/{pid}`; `unmatched` for none.
+    /// Returns the route's template, e.g. `/api/v3/datasets/{pid}`; `unmatched` for none.
     pub fn route(&self) -> &str {
         match self.route.get() {
             Some(Route::Matched(path)) => path.as_str(),
@@ -245,32 +247,32 @@ impl RequestScope {
         }
     }
 
-    /// Says who asks, for the access log. The first name stays.
+    /// Sets the user's name for the access log. The first name stays.
     pub fn set_username(&self, name: &str) {
         let _ = self.username.set(name.into());
     }
 
-    /// Who asks, if known.
+    /// Returns the user's name, if known.
     pub fn username(&self) -> Option<&str> {
         self.username.get().map(AsRef::as_ref)
     }
 
-    /// Says whose data is asked for, for the access log. The first name stays.
+    /// Sets the tenant's name for the access log. The first name stays.
     pub fn set_tenant(&self, name: &str) {
         let _ = self.tenant.set(name.into());
     }
 
-    /// Whose data is asked for, if known.
+    /// Returns the tenant's name, if known.
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.get().map(AsRef::as_ref)
     }
 
-    /// The client's address; none in tests that call handlers directly.
+    /// Returns the client's address; none in tests that call handlers directly.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.connection.peer()
     }
 
-    /// Says how the dialect that answers finds token and tenant.
+    /// Sets how the answering dialect finds token and tenant.
     pub(crate) fn set_entrance(&self, entrance: Entrance) {
         let _ = self.entrance.set(entrance);
     }
@@ -283,7 +285,8 @@ impl RequestScope {
         &self.connection
     }
 
-    /// `auth;dur=0.012, store;dur=0.107, total;dur=0.151`: milliseconds, of the stages that took any time.
+    /// Formats `auth;dur=0.012, store;dur=0.107, total;dur=0.151`: milliseconds, of the stages that took any
+    /// time.
     pub(crate) fn server_timing(&self, total: Duration) -> HeaderValue {
         thread_local! { static TEXT: Cell<String> = const { Cell::new(String::new()) }; }
         let mut text = TEXT.take();
@@ -314,7 +317,7 @@ fn nanoseconds(spent: Duration) -> u64 {
     u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Adds to a stage of the current request, if there is one.
+/// Adds time to a stage of the current request, if there is one.
 pub fn record(stage: Stage, spent: Duration) {
     let _ = SCOPE.try_with(|scope| scope.add(stage, spent));
 }
@@ -335,7 +338,7 @@ pub async fn timed_async<F: Future>(stage: Stage, work: F) -> F::Output {
     result
 }
 
-/// Says that the current request goes on; see [`RequestScope::note_progress`].
+/// Notes progress of the current request; see [`RequestScope::note_progress`].
 pub fn note_progress() {
     let _ = SCOPE.try_with(|scope| scope.note_progress());
 }

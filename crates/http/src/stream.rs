@@ -1,5 +1,5 @@
-//! Answers that a reading thread makes while the client takes them: memory is bounded by the channel between
-//! the two, whatever the length.
+//! Answers that a reader thread produces while the client reads them: memory is bounded by the channel
+//! between the two, whatever the length.
 
 use std::io;
 use std::pin::Pin;
@@ -21,12 +21,13 @@ use crate::stages::{self, RequestScope, Stage};
 const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that may wait for the client.
 const PIECES: usize = 8;
-/// How long a client may make an answer wait that keeps its place among the scans.
+/// How long a client may block an answer that keeps its place among the scans.
 const SOON: Duration = Duration::from_millis(10);
-/// How long it may when no more answers may wait without a place.
+/// How long it may do so when no more answers may wait without a place.
 const CROWDED: Duration = Duration::from_secs(1);
 
-/// The client has gone, or has stopped reading, or the read began anew after bytes were sent: stop producing.
+/// The client is gone, or has stopped reading, or the read started again after bytes were sent: stop
+/// producing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone;
 
@@ -37,7 +38,7 @@ enum Piece {
     End,
 }
 
-/// Where the producer puts the bytes of the answer.
+/// Where the producer writes the bytes of the answer.
 pub struct Sink {
     buffer: BytesMut,
     pieces: mpsc::Sender<Piece>,
@@ -49,11 +50,11 @@ pub struct Sink {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SinkState {
-    /// Nothing is sent: the producer may start over, and its error can be answered.
+    /// Nothing has been sent: the producer may start over, and its error can be answered.
     Unsent,
-    /// Bytes are out.
+    /// Bytes have been sent.
     Sent,
-    /// Nobody takes more.
+    /// Nobody reads any more.
     Gone,
 }
 
@@ -88,8 +89,9 @@ impl Sink {
         if sent { Ok(()) } else { Err(Gone) }
     }
 
-    /// Waits for the client: a moment with the place that others wait for, then without it. A client that is slower
-    /// than its connection allows is cut off there ([`Limits::least_speed_bytes_s`]), which closes the channel.
+    /// Waits for the client: a moment while keeping the place that others wait for, then without it. A client that
+    /// is slower than its connection allows is cut off there ([`Limits::least_speed_bytes_s`]), which closes the
+    /// channel.
     fn wait_and_send(&mut self, piece: Piece) -> bool {
         let (runtime, pieces, place, patience) =
             (self.runtime.clone(), &self.pieces, &mut self.place, self.timeout);
@@ -109,7 +111,7 @@ impl Sink {
         })
     }
 
-    /// Runs the producer once. Gives the whole answer if it is short and nothing was sent of it.
+    /// Runs the producer once. Returns the whole answer if it is short and nothing of it was sent.
     fn run<E: From<StoreError>>(
         &mut self,
         produce: impl FnOnce(&mut Self) -> Result<(), E>,
@@ -123,7 +125,7 @@ impl Sink {
         if self.state == SinkState::Unsent {
             return Ok(Some(self.buffer.split().freeze()));
         }
-        // One who left needs no rest.
+        // A producer that left early needs nothing more.
         if self.flush().is_ok() {
             let _ = self.send(Piece::End);
         }
@@ -132,12 +134,13 @@ impl Sink {
 }
 
 impl Db {
-    /// A body that `produce` writes from a snapshot, on a reading thread, while the client takes it.
+    /// Makes a body that `produce` writes from a snapshot, on a reader thread, while the client reads it.
     ///
-    /// Returns when the first 64 KiB are there, or all if it is less: an error of the producer up to then is
-    /// returned and can be answered as such; a later one is logged and cuts the connection, so that the client
-    /// does not take a part for the whole. A short answer gets a `Content-Length`. The producer may run again
-    /// as long as nothing was sent; it stops when [`Sink::push`] says [`Gone`] (return `Ok` then).
+    /// Returns when the first 64 KiB are there, or everything if it is less: an error of the producer up to
+    /// then is returned and can be answered as such; a later one is logged and cuts the connection, so that
+    /// the client does not mistake a part for the whole. A short answer gets a `Content-Length`. The producer
+    /// may run again as long as nothing was sent; it stops when [`Sink::push`] says [`Gone`] (return `Ok`
+    /// then).
     ///
     /// Bounds: 8 pieces of 64 KiB; [`Limits::scans`] for those that are not waiting for their client, and
     /// [`Limits::slow_streams`] for those that are; [`Limits::body_timeout_ms`] for a client that stops reading.
@@ -169,7 +172,7 @@ impl Db {
                     None => run(),
                 }
             };
-            // Who asked may have gone; then an early outcome is for nobody.
+            // The client may be gone; then nobody needs an early outcome.
             match tenant.read_placed(read).await {
                 Ok(None) => {}
                 Ok(Some(whole)) => drop(outcome.send(Ok(whole))),
@@ -194,7 +197,7 @@ enum First {
     Piece(Piece),
 }
 
-/// The whole of a short answer, an early error, or the first piece of a long answer.
+/// Returns the whole of a short answer, an early error, or the first piece of a long answer.
 async fn first_of<E: From<StoreError>>(
     early: oneshot::Receiver<Result<Bytes, E>>,
     taken: &mut mpsc::Receiver<Piece>,

@@ -1,4 +1,4 @@
-//! Which tenant a request is for: a header, else the host name, else the default.
+//! Which tenant a request is for: by a header, else the host name, else the default.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ impl Default for TenantChoice {
 }
 
 impl TenantChoice {
-    /// The name of the tenant that the request is for: what the first of `from` that is there says, else its host name's,
-    /// else the default. Whether it exists is the catalogue's to say.
+    /// Returns the name of the request's tenant: by the first header of `from` that is present, else by its host name,
+    /// else the default. Whether it exists is for the catalogue to say.
     ///
-    /// Errors: [`Refusal::TenantHeader`] when a header is there and empty or not text.
+    /// Errors: [`Refusal::TenantHeader`] if a header is present and empty or not text.
     pub fn choose<'a>(
         &'a self,
         headers: &'a HeaderMap,
@@ -43,7 +43,7 @@ impl TenantChoice {
         Ok(self.by_host(headers).unwrap_or(&self.default))
     }
 
-    /// Whether the host name stands for a tenant.
+    /// Returns whether the host name stands for a tenant.
     pub fn is_of_host(&self, headers: &HeaderMap) -> bool {
         self.by_host(headers).is_some()
     }
@@ -56,12 +56,12 @@ impl TenantChoice {
     }
 }
 
-/// The host name that a request was sent to, lower case, without port.
+/// Returns the host name that a request was sent to, lower case, without port.
 pub fn host_name(headers: &HeaderMap) -> Option<String> {
     Some(without_port(headers.get(HOST)?.to_str().ok()?).to_ascii_lowercase())
 }
 
-/// `[::1]:8080` has the host `[::1]`.
+/// Removes the port; `[::1]:8080` has the host `[::1]`.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! TLS of the server's own connections: a chain of certificates and a key from PEM files, which are read anew when they
+//! TLS of the server's own connections: a certificate chain and a key from PEM files, which are read again when they
 //! change, so that a renewed certificate needs no restart.
 
 use std::fmt;
@@ -18,13 +18,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// How often the files are looked at, in seconds.
+/// Time between two checks of the files, in seconds.
 const LOOK_S: u64 = 60;
 
 /// Why connections cannot be encrypted.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or holds nothing that is looked for.
+    /// A file cannot be read, or does not contain what is expected.
     #[error("server.tls.{key}: {}: {reason}; expected a PEM file with {expected}", path.display())]
     File {
         /// The setting, without its table.
@@ -36,7 +36,7 @@ pub enum TlsError {
         /// What should be in it.
         expected: &'static str,
     },
-    /// Certificate and key are no pair, or of a kind that is not known.
+    /// Certificate and key do not match, or are of an unknown type.
     #[error("the certificate in {} and the key in {} cannot be used together: {reason}", certificate.display(), key.display())]
     Pair {
         /// File of the certificate.
@@ -46,7 +46,7 @@ pub enum TlsError {
         /// What is wrong.
         reason: rustls::Error,
     },
-    /// The library of ciphers refuses its own defaults.
+    /// The crypto library refuses its own defaults.
     #[error("TLS cannot be set up: {0}")]
     Setup(rustls::Error),
 }
@@ -58,7 +58,7 @@ pub struct Tls {
     files: Arc<Files>,
 }
 
-/// The files, and what was read of them last.
+/// The files, and what was last read from them.
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
@@ -105,16 +105,16 @@ fn read(certificate: &Path, key: &Path) -> Result<CertifiedKey, TlsError> {
     })
 }
 
-/// When each of the files was changed last.
+/// Returns when each of the files last changed.
 fn changed(certificate: &Path, key: &Path) -> [Option<SystemTime>; 2] {
     [certificate, key].map(|path| fs::metadata(path).and_then(|it| it.modified()).ok())
 }
 
 impl Tls {
-    /// Reads a chain of certificates and its key.
+    /// Reads a certificate chain and its key.
     ///
     /// # Errors
-    /// A file cannot be read or is none of its kind; the two do not belong together.
+    /// A file cannot be read or is not of its type; the two do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let held = Held { changed: changed(certificate, key), pair: Arc::new(read(certificate, key)?) };
         let held = RwLock::new(held);
@@ -129,7 +129,7 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), files })
     }
 
-    /// Reads the files anew. What cannot be used leaves the former certificate in place.
+    /// Reads the files again. If they cannot be used, the former certificate stays in place.
     ///
     /// # Errors
     /// As [`Tls::load`].
@@ -141,7 +141,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Reads the files anew if one of them was changed; says in the log what came of it.
+    /// Reads the files again if one of them changed; logs the result.
     pub fn reload_if_changed(&self) {
         let Files { certificate, key, held } = &*self.files;
         let now = changed(certificate, key);
@@ -154,17 +154,17 @@ impl Tls {
         }
     }
 
-    /// Looks at the files every minute, as long as the server runs.
+    /// Checks the files every minute, as long as the server runs.
     pub(crate) async fn watch(self) {
         loop {
             tokio::time::sleep(Duration::from_secs(LOOK_S)).await;
             let files = self.clone();
-            // Who renews a certificate writes two files; the second look finds what the first one met half done.
+            // Renewing a certificate writes two files; the next check completes what this one saw half done.
             let _ = tokio::task::spawn_blocking(move || files.reload_if_changed()).await;
         }
     }
 
-    /// The handshake with one client.
+    /// Performs the handshake with one client.
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Socket> {
         Ok(Socket::Tls(Box::new(self.acceptor.accept(stream).await?)))
     }
@@ -243,7 +243,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name)
     }
 
-    /// What a client hears that trusts nothing but the certificate of that name.
+    /// Returns what a client receives that trusts only the certificate of that name.
     async fn heard(tls: &Tls, trusted: &str) -> Outcome<Vec<u8>> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let (address, tls) = (listener.local_addr()?, tls.clone());

@@ -1,8 +1,8 @@
 //! Traces: a span for each request, sent to a collector by OTLP over HTTP in its JSON form (OpenTelemetry protocol 1.x).
 //!
-//! A request that carries `traceparent` (W3C Trace Context) goes on with that trace and its sampling; of others a share is
-//! sampled. Spans wait in a bounded queue and are sent in batches; what does not fit is dropped and counted, so that a
-//! collector that is away costs nothing but its traces.
+//! A request that carries `traceparent` (W3C Trace Context) continues that trace and its sampling; of other requests a
+//! share is sampled. Spans wait in a bounded queue and are sent in batches; spans that do not fit are dropped and
+//! counted, so that an unreachable collector costs nothing but its traces.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use tokio::time::timeout;
 
 use crate::stages::{Exchange, RequestScope};
 
-/// Spans that wait to be sent.
+/// Number of spans that may wait to be sent.
 const QUEUE: usize = 4096;
 /// Spans in one request.
 const BATCH: usize = 512;
-/// How long a batch waits until it is full, in milliseconds.
+/// How long a batch waits to fill up, in milliseconds.
 const BATCH_MS: u64 = 2000;
 /// How long the collector may take for a batch, in seconds.
 const SEND_S: u64 = 10;
@@ -30,9 +30,9 @@ const SEND_S: u64 = 10;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceSettings {
-    /// Base URL of a collector that takes OTLP over HTTP, e.g. `http://localhost:4318`; empty: none are made.
+    /// Base URL of a collector that takes OTLP over HTTP, e.g. `http://localhost:4318`; empty: no traces.
     pub endpoint: String,
-    /// The name that the server has there.
+    /// The service name reported to the collector.
     pub service: String,
     /// Share of requests without a trace of their own that are traced, from 0 to 1.
     pub share: f64,
@@ -44,21 +44,21 @@ impl Default for TraceSettings {
     }
 }
 
-/// Traces cannot be sent.
+/// Why traces cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TracesError {
-    /// The endpoint is no URL.
+    /// The endpoint is not a URL.
     #[error("server.traces.endpoint is {0:?}; expected a URL such as \"http://localhost:4318\"")]
     Endpoint(String),
-    /// The share is none.
+    /// The share is not valid.
     #[error("server.traces.share is {0}; expected a number from 0 to 1")]
     Share(f64),
-    /// The client of HTTP cannot be made.
+    /// The HTTP client cannot be created.
     #[error("server.traces: {0}")]
     Client(String),
 }
 
-/// A place in a trace that a request brought along, or began.
+/// The position of a request in a trace, received or begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     trace: u128,
@@ -66,7 +66,7 @@ pub(crate) struct Place {
     span: u64,
 }
 
-/// What `traceparent` says: trace, parent, whether the trace is sampled.
+/// Parses `traceparent`: trace, parent, whether the trace is sampled.
 fn parsed(headers: &HeaderMap) -> Option<(u128, u64, bool)> {
     let text = headers.get("traceparent")?.to_str().ok()?;
     let mut parts = text.trim().split('-');
@@ -75,7 +75,7 @@ fn parsed(headers: &HeaderMap) -> Option<(u128, u64, bool)> {
         it.len() == n && it.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
     };
     let is_sound = is_hex(version, 2) && is_hex(trace, 32) && is_hex(parent, 16) && is_hex(flags, 2);
-    // Version 00 has four parts; later ones may have more. ff is none.
+    // Version 00 has four parts; later ones may have more. ff is not valid.
     if !is_sound || version == "ff" || (version == "00" && parts.next().is_some()) {
         return None;
     }
@@ -84,7 +84,7 @@ fn parsed(headers: &HeaderMap) -> Option<(u128, u64, bool)> {
     (trace != 0 && parent != 0).then_some((trace, parent, flags & 1 == 1))
 }
 
-/// A span that is over.
+/// A finished span.
 struct Span {
     place: Place,
     begin_ns: i128,
@@ -98,7 +98,7 @@ struct Span {
     stages: Vec<(&'static str, Duration)>,
 }
 
-/// Makes spans and hands them to the one who sends them. Cheap to clone.
+/// Creates spans and passes them to the sender. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Traces(Arc<Inner>);
 
@@ -127,10 +127,10 @@ pub struct Sender {
 }
 
 impl Traces {
-    /// Of settings; `None` where no endpoint is set. The sender is to be run beside the server.
+    /// Creates them from settings; `None` if no endpoint is set. The sender is to be run beside the server.
     ///
     /// # Errors
-    /// An endpoint that is no URL, a share beyond 0 and 1.
+    /// The endpoint is not a URL, or the share is not between 0 and 1.
     pub fn of(
         settings: &TraceSettings,
         clock: Clock,
@@ -158,7 +158,7 @@ impl Traces {
         Ok(Some((Self(Arc::new(inner)), sending)))
     }
 
-    /// Where a request stands in a trace; nothing where it is not traced.
+    /// Returns the position of a request in a trace; `None` if it is not traced.
     pub(crate) fn place(&self, headers: &HeaderMap) -> Option<Place> {
         let random = self.0.entropy.bytes::<24>();
         let (mut trace, mut span) = ([0; 16], [0; 8]);
@@ -176,7 +176,7 @@ impl Traces {
         }
     }
 
-    /// Hands the span of a request over that was answered just now.
+    /// Passes on the span of a request that was just answered.
     pub(crate) fn answered(&self, place: Place, exchange: &Exchange<'_>, scope: &RequestScope) {
         let Exchange { method, dialect, status, request_id, took } = *exchange;
         let end_ns = i128::from(self.0.clock.now_ms()) * 1_000_000;
@@ -201,7 +201,7 @@ impl Traces {
 fn attribute(key: &str, value: Value) -> Value {
     let value = match value {
         Value::String(text) => json!({"stringValue": text}),
-        // 64-bit numbers are texts in OTLP's JSON.
+        // 64-bit numbers are strings in OTLP's JSON.
         Value::Number(it) if it.is_u64() => json!({"intValue": it.to_string()}),
         other => json!({"doubleValue": other}),
     };
@@ -209,7 +209,7 @@ fn attribute(key: &str, value: Value) -> Value {
 }
 
 impl Span {
-    /// By the names of OpenTelemetry's conventions for HTTP; stages under our own.
+    /// Uses the names of OpenTelemetry's conventions for HTTP; stages have our own.
     fn json(&self) -> Value {
         let mut attributes = vec![
             attribute("http.request.method", json!(self.method.as_str())),
@@ -238,7 +238,7 @@ impl Span {
 }
 
 impl Sender {
-    /// Sends what comes, in batches, until no [`Traces`] is left.
+    /// Sends spans, in batches, until no [`Traces`] is left.
     pub async fn run(mut self) {
         let mut was_refused = false;
         while let Some(first) = self.queue.recv().await {

@@ -1,4 +1,4 @@
-//! A catalogue and its accounts, open: what every command that touches records starts from.
+//! A catalogue and its accounts, open: the starting point of every command that touches records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::dialect;
 static KINDS: LazyLock<Vec<&'static Kind>> =
     LazyLock::new(|| pinakes_accounts::KINDS.iter().copied().chain(dialect::kinds()).collect());
 
-/// Name of the secret that a database keeps for all servers over it.
+/// Name of the secret that a database keeps for all servers that use it.
 pub(crate) const SIGNING_SECRET: &str = "signing secret";
 
 /// Folder of this server's search indexes of tenants in a database.
@@ -36,7 +36,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// Opens the folder that the settings name, made if it is not there, with its default tenant.
+    /// Opens the folder that the settings name, creating it if necessary, with its default tenant.
     pub(crate) fn open(config: Config) -> anyhow::Result<Self> {
         let data = &config.server.data;
         make_folder(data)?;
@@ -73,7 +73,7 @@ impl House {
         KINDS.as_slice()
     }
 
-    /// What the dialects work with.
+    /// Returns the context that the dialects work with.
     pub(crate) fn context(&self) -> Context {
         let Config { limits, tenants, .. } = &self.config;
         let (catalogue, accounts) = (self.catalogue.clone(), self.accounts.clone());
@@ -81,9 +81,9 @@ impl House {
     }
 }
 
-/// The places of tenants that have one of their own, by name.
+/// Returns the locations of tenants that have one of their own, by name.
 ///
-/// Errors: one cannot be read.
+/// Errors: a location cannot be parsed.
 pub(crate) fn own_places(config: &Config) -> Result<BTreeMap<String, Location>, Misuse> {
     let own = config.databases.iter().map(|(tenant, url)| {
         let location = url.parse().map_err(|error| Misuse(format!("databases.{tenant}: {error}")))?;
@@ -92,13 +92,13 @@ pub(crate) fn own_places(config: &Config) -> Result<BTreeMap<String, Location>, 
     own.collect()
 }
 
-/// Makes a catalogue's folder. Only its owner may look into it: there are password hashes in the files.
+/// Creates a catalogue's folder. Only its owner may read it: the files contain password hashes.
 pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     let made = pinakes_store::make_folder(folder);
     made.with_context(|| format!("the folder {} cannot be made", folder.display()))
 }
 
-/// The secret that web tokens are signed with: the database's, so that all servers over it understand each other's
+/// Returns the secret that web tokens are signed with: the database's, so that all servers over it accept each other's
 /// tokens, or the folder's.
 fn secret(catalogue: &Catalogue, folder: &Path, entropy: &Entropy) -> anyhow::Result<Secret> {
     let earlier = Secret::text_in(folder)?;
@@ -109,7 +109,7 @@ fn secret(catalogue: &Catalogue, folder: &Path, entropy: &Entropy) -> anyhow::Re
     }
 }
 
-/// Runs what is asynchronous for a command that does one thing.
+/// Runs asynchronous work for a command that does one thing.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

@@ -1,4 +1,4 @@
-//! The command line: what there is, and the pages that `--help` shows.
+//! The command line: the subcommands, and the pages that `--help` shows.
 
 use crate::commands::{
     backup, bench, check, citations, config, demo, export, import, marc, moving, restore, serve, shell,

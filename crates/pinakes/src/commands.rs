@@ -24,7 +24,7 @@ use clap::CommandFactory as _;
 
 use crate::cli::{Cli, Command};
 
-/// Runs a subcommand. Errors are for a person to read; findings are told by the exit code.
+/// Runs a subcommand. Errors are meant to be read by a person; findings are reported by the exit code.
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(args) => serve::run(&args),

@@ -1,7 +1,7 @@
 //! The settings: `pinakes.toml`, then the environment by SciCat's names, then flags.
 //!
-//! Every key with its default and meaning stands in `reference.toml`, which `pinakes config` prints; a test
-//! holds it against the defaults in the code, another against `docs/configuration.md`.
+//! `reference.toml`, which `pinakes config` prints, has every key with its default and meaning; a test
+//! compares it with the defaults in the code, another with `docs/configuration.md`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// How the tenant of a request is found.
     pub(crate) tenants: TenantChoice,
-    /// URLs of the databases of tenants that do not lie with the others, by name.
+    /// URLs of the databases of tenants that have one of their own, by name.
     pub(crate) databases: BTreeMap<String, String>,
     /// Accounts, for all dialects.
     pub(crate) accounts: Accounts,
@@ -85,7 +85,7 @@ pub(crate) struct Server {
     pub(crate) listen: SocketAddr,
     /// Folder of the catalogue.
     pub(crate) data: PathBuf,
-    /// URL of the database that keeps the records; empty: files in the folder do.
+    /// URL of the database that keeps the records; empty: they are in files in the folder.
     pub(crate) database: String,
     /// Threads that serve requests; 0 for one per core.
     pub(crate) threads: usize,
@@ -93,19 +93,19 @@ pub(crate) struct Server {
     pub(crate) log: String,
     /// The form of log lines.
     pub(crate) log_format: LogFormat,
-    /// The level of the line that each request leaves.
+    /// The level of the log line for each request.
     pub(crate) access_log: AccessLog,
-    /// TLS of its own connections.
+    /// TLS of the server's own connections.
     pub(crate) tls: TlsFiles,
     /// Where traces go.
     pub(crate) traces: TraceSettings,
 }
 
-/// The table `[server.tls]`: both files, or none.
+/// The table `[server.tls]`: both files, or neither.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TlsFiles {
-    /// The chain of certificates; empty: connections are not encrypted.
+    /// The certificate chain; empty: connections are not encrypted.
     pub(crate) certificate: PathBuf,
     /// Its private key.
     pub(crate) key: PathBuf,
@@ -141,18 +141,18 @@ impl Default for Server {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Accounts {
-    /// Signs web tokens; empty: one is made and kept beside the data.
+    /// Signs web tokens; empty: one is generated and kept beside the data.
     pub(crate) secret: String,
     /// Groups that every user has.
     pub(crate) everyone: Vec<String>,
-    /// A directory at which people log in.
+    /// A directory where people log in.
     pub(crate) ldap: directory::Settings,
-    /// A provider at which people log in.
+    /// A provider where people log in.
     pub(crate) oidc: provider::Settings,
 }
 
 impl Accounts {
-    /// Where people log in besides the passwords kept here.
+    /// Returns the sources of log-ins besides the passwords kept here.
     pub(crate) fn sources(&self) -> Sources {
         Sources { ldap: self.ldap.clone(), oidc: self.oidc.clone() }
     }
@@ -203,7 +203,7 @@ mod tests {
         Ok(())
     }
 
-    /// The keys that a table knows, from what it says about one that it does not know.
+    /// Returns the keys that a table knows, taken from the error about an unknown one.
     fn keys_of(table: &str) -> Vec<String> {
         let text = format!(
             "{}no_such_key = 1",

@@ -2,7 +2,8 @@
 
 use pinakes_store::Kind;
 
-/// A dialect. What is added here can be configured, is known to every command, and is made in `dialects.rs`.
+/// A dialect. A variant added here can be configured, is known to every command, and is constructed in
+/// `dialects.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Scicat,
@@ -10,12 +11,12 @@ pub(crate) enum Dialect {
     Folio,
     Dataverse,
     Conclave,
-    /// The pages, which show what those before serve.
+    /// The pages, which show what the others serve.
     Site,
 }
 
 impl Dialect {
-    /// All of them, in the order in which they are made.
+    /// All of them, in the order in which they are constructed.
     pub(crate) const ALL: [Self; 6] =
         [Self::Scicat, Self::Labe, Self::Folio, Self::Dataverse, Self::Conclave, Self::Site];
 
@@ -31,7 +32,7 @@ impl Dialect {
         }
     }
 
-    /// What it keeps.
+    /// Returns the kinds it stores.
     fn kinds(self) -> &'static [&'static Kind] {
         match self {
             Self::Scicat => &pinakes_scicat::KINDS,
@@ -49,7 +50,7 @@ pub(crate) fn names() -> Vec<String> {
     Dialect::ALL.iter().map(|it| it.name().to_owned()).collect()
 }
 
-/// Every kind of every dialect, of those too that are not served.
+/// Returns every kind of every dialect, including those that are not served.
 pub(crate) fn kinds() -> Vec<&'static Kind> {
     Dialect::ALL.iter().flat_map(|it| it.kinds()).copied().collect()
 }

@@ -1,4 +1,4 @@
-//! How each dialect of this server is made, and put where the settings ask for it.
+//! How each dialect of this server is constructed, and mounted where the settings say.
 
 use anyhow::Context as _;
 use pinakes_http::{Context, Mount, Neighbour, Shell};
@@ -8,7 +8,7 @@ use pinakes_store::Kind;
 use crate::config::{Config, Misuse};
 use crate::dialect::Dialect;
 
-/// What dialects are made of.
+/// What dialects are constructed from.
 pub(crate) struct Parts {
     /// The server's parts.
     pub(crate) context: Context,
@@ -18,7 +18,7 @@ pub(crate) struct Parts {
     pub(crate) kinds: &'static [&'static Kind],
     /// Whether the routes that empty the catalogue are wanted.
     pub(crate) testing: Testing,
-    /// What is done at SIGHUP.
+    /// Functions to call at SIGHUP.
     pub(crate) at_hangup: Vec<Box<dyn Fn() + Send + Sync>>,
     /// What is mounted already.
     pub(crate) neighbours: Vec<Neighbour>,
@@ -58,7 +58,7 @@ fn site(parts: &mut Parts) -> anyhow::Result<Mount> {
     Ok(pinakes_site::mount(parts.context.clone(), settings, parts.neighbours.clone())?)
 }
 
-/// Makes a dialect. Takes its own table out of the settings.
+/// Constructs a dialect. Takes its own table out of the settings.
 fn made(dialect: Dialect, parts: &mut Parts) -> anyhow::Result<Mount> {
     match dialect {
         Dialect::Scicat => scicat(parts),
@@ -70,9 +70,9 @@ fn made(dialect: Dialect, parts: &mut Parts) -> anyhow::Result<Mount> {
     }
 }
 
-/// Puts the dialects that the settings ask for where they ask for them.
+/// Mounts the dialects that the settings name, where they say.
 ///
-/// Errors: two in one place; a dialect that cannot be made.
+/// Errors: two in the same place; a dialect that cannot be constructed.
 pub(crate) fn mount(mut shell: Shell, parts: &mut Parts) -> anyhow::Result<Shell> {
     let wanted = std::mem::take(&mut parts.config.dialects);
     for dialect in Dialect::ALL.into_iter().filter(|it| wanted.iter().any(|name| name == it.name())) {

@@ -1,4 +1,4 @@
-//! What is configured, key by key: the value in force and where it comes from. Secrets are never among the values.
+//! The settings in force, key by key: each value and where it comes from. Secrets are never among the values.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ const SECRET_WORDS: [&str; 5] = ["secret", "password", "key", "token", "database
 /// Tables whose values are addresses that may hold passwords.
 const SECRET_TABLES: [&str; 1] = ["databases"];
 
-/// Every key with its value and origin: `file` or `default`. Keys of tables that are named
-/// freely (`mounts`, `databases`, ...) follow.
+/// Returns every key with its value and origin: `file` or `default`. Keys of freely named tables (`mounts`,
+/// `databases`, ...) follow.
 ///
-/// Errors: the file is none of settings.
+/// Errors: the file is not a configuration file.
 pub(crate) fn of_file(file: Option<&Path>) -> anyhow::Result<Vec<Setting>> {
     let defaults: Table = toml::from_str(REFERENCE).context("the reference of settings is damaged")?;
     let given: Table = match file {
@@ -43,7 +43,7 @@ pub(crate) fn of_file(file: Option<&Path>) -> anyhow::Result<Vec<Setting>> {
     Ok(out)
 }
 
-/// Marks a key that a flag of the command goes over.
+/// Marks a key that a flag of the command overrides.
 pub(crate) fn note_flag(settings: &mut [Setting], key: &str, value: &str) {
     if let Some(it) = settings.iter_mut().find(|it| it.key == key) {
         let shown = setting(key, &Value::String(value.to_owned()), "flag");
@@ -51,7 +51,7 @@ pub(crate) fn note_flag(settings: &mut [Setting], key: &str, value: &str) {
     }
 }
 
-/// Variables of the environment that change something: each is tried alone.
+/// Returns the environment variables that change a setting: each is tried on its own.
 pub(crate) fn variables() -> Vec<String> {
     let plain = format!("{:?}", Config::default());
     let mut names: Vec<String> = std::env::vars_os()
@@ -82,7 +82,7 @@ fn setting(key: &str, value: &Value, origin: &str) -> Setting {
     Setting { key: key.to_owned(), value, origin: origin.to_owned() }
 }
 
-/// Keys with dots, and values that are no tables; an empty table is none.
+/// Flattens tables into dotted keys with values that are not tables; an empty table counts as none.
 fn flat(table: &Table) -> Vec<(String, Value)> {
     let mut out = Vec::new();
     for (key, value) in table {

@@ -1,4 +1,4 @@
-//! The files beside the records, and the records that name them: looking for the ones without the others.
+//! The files beside the records, and the records that name them: finds those that lack the other.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -9,22 +9,22 @@ use pinakes_store::{Catalogue, StoreError, Tenant};
 
 use crate::terminal::{counted, thousands};
 
-/// Names asked of the catalogue at once.
+/// Names looked up in the catalogue at once.
 const PAGE: u32 = 1_000;
-/// Files named by records that are not there: listed at most, more are counted.
+/// Maximum number of missing files that are listed; further ones are counted.
 const LISTED: usize = 20;
-/// Queue of the tenants to be swept; a job is a tenant.
+/// Queue of the tenants to be swept; each job is a tenant.
 const QUEUE: &str = "pinakes:sweep";
 /// The only job of a tenant's queue.
 const JOB: &str = "files";
 /// How long one server may take to sweep a tenant before another may, in milliseconds (an hour).
 const LEASE_MS: u32 = 3_600_000;
-/// How long a swept tenant is left alone, in milliseconds (a day).
+/// How long a swept tenant is not swept again, in milliseconds (a day).
 const REST_MS: u32 = 24 * 3_600_000;
-/// How often a server looks whether a tenant is due.
+/// Time between two checks whether a tenant is due.
 const PAUSE: Duration = Duration::from_secs(600);
 
-/// Files that the records of a tenant name but that are not there.
+/// Lists the files that the records of a tenant name but that do not exist.
 pub(crate) fn findings(blobs: &Blobs, tenant: &Tenant) -> anyhow::Result<Vec<String>> {
     let (mut lines, mut n_more) = (Vec::new(), 0_u64);
     for_each(tenant, |text| {
@@ -46,7 +46,7 @@ pub(crate) fn findings(blobs: &Blobs, tenant: &Tenant) -> anyhow::Result<Vec<Str
     Ok(lines)
 }
 
-/// Hands each file that a record of the tenant names to `visit`, as text.
+/// Passes each file that a record of the tenant names to `visit`, as text.
 pub(crate) fn for_each(
     tenant: &Tenant,
     mut visit: impl FnMut(&str) -> anyhow::Result<()>,
@@ -60,7 +60,7 @@ pub(crate) fn for_each(
     }
 }
 
-/// Takes away the files of a tenant that no record names and that are old enough.
+/// Deletes the files of a tenant that no record names and that are old enough.
 pub(crate) fn sweep(blobs: &Blobs, tenant: &Tenant) -> anyhow::Result<Swept> {
     let age = Duration::from_secs(blobs.settings().sweep_after_s);
     let swept = blobs.block_on(blobs.sweep(tenant.name(), age, |keys| {
@@ -77,14 +77,14 @@ pub(crate) fn sweep(blobs: &Blobs, tenant: &Tenant) -> anyhow::Result<Swept> {
     Ok(swept?)
 }
 
-/// `2 of 5 files, 1,234 bytes`.
+/// Formats the result as `2 of 5 files, 1,234 bytes`.
 pub(crate) fn in_words(swept: &Swept) -> String {
     let files = counted(swept.n_files, "file");
     format!("{} of {files}, {} bytes", thousands(swept.n_deleted), thousands(swept.n_bytes))
 }
 
-/// A thread that sweeps each tenant once a day. Of several servers over one catalogue, one does: a lease in the
-/// tenant says which, and when the tenant is due again.
+/// A thread that sweeps each tenant once a day. Of several servers over one catalogue, one does it: a lease in
+/// the tenant says which, and when the tenant is due again.
 pub(crate) struct Sweeper {
     stop: mpsc::Sender<()>,
     thread: JoinHandle<()>,
@@ -95,7 +95,7 @@ impl Sweeper {
         let (stop, stopped) = mpsc::channel();
         let (catalogue, blobs) = (catalogue.clone(), blobs.clone());
         let run = move || {
-            // The first look comes after a pause: a start is busy enough.
+            // The first check comes after a pause: a start is busy enough.
             while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(PAUSE) {
                 if let Err(error) = sweep_due(&catalogue, &blobs) {
                     tracing::warn!(%error, "files were not swept; it is tried again");
@@ -106,7 +106,7 @@ impl Sweeper {
         Ok(Self { stop, thread })
     }
 
-    /// Ends when what is under way is done, which may outlast the server; nobody waits for it.
+    /// Ends the thread when its current work is done, which may outlast the server; nobody waits for it.
     pub(crate) fn stop(self) {
         drop(self.stop);
         drop(self.thread);
@@ -148,7 +148,7 @@ mod tests {
         Kind { identifiers: &[Identifier { scheme: SCHEME, path: "file" }], ..Kind::named("upload") };
     static KINDS: &[&Kind] = &[&UPLOAD];
 
-    /// One file of a record, one whose record is gone, one that nobody ever named.
+    /// One file belongs to a record, one to a deleted record, one was never named.
     #[test]
     fn files_without_a_record_are_swept_once_a_day() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
@@ -163,7 +163,8 @@ mod tests {
         tenant.write_blocking(|txn| txn.delete(&UPLOAD, "deleted"))?;
         assert_eq!(findings(&blobs, &tenant)?, Vec::<String>::new());
         sweep_due(&catalogue, &blobs)?;
-        // The next look finds nothing due: nobody's file stays until tomorrow, or until somebody asks.
+        // The next check finds nothing due: the unnamed file stays until tomorrow, or until somebody sweeps
+        // by hand.
         put("late")?;
         sweep_due(&catalogue, &blobs)?;
         let swept = sweep(&blobs, &tenant)?;

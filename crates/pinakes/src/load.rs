@@ -1,4 +1,4 @@
-//! The settings in force: those of a file, or the defaults, with the environment over them.
+//! Loads the settings in force: those of a file, or the defaults, overridden by the environment.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use crate::dialect::Dialect;
 use crate::effective;
 
 impl Config {
-    /// The settings of a file, or the defaults, with the environment over them.
+    /// Returns the settings of a file, or the defaults, overridden by the environment.
     ///
-    /// Errors: [`Misuse`] that names the key, or the variable, and what it should be.
+    /// Errors: [`Misuse`] that names the key, or the variable, and its expected form.
     pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Self> {
         let config = match file {
             Some(path) => Self::read(path)?,
@@ -42,7 +42,7 @@ impl Config {
         })
     }
 
-    /// Whether `dialects` and `[mounts]` name dialects that there are.
+    /// Checks that `dialects` and `[mounts]` name existing dialects.
     pub(crate) fn check_dialects(&self) -> Result<(), Misuse> {
         let unknown = |name: &&String| Dialect::ALL.iter().all(|it| it.name() != name.as_str());
         let known = || Dialect::ALL.map(Dialect::name).join(", ");

@@ -1,9 +1,9 @@
-//! The `pinakes` command: serves the catalogue, fills it, keeps its accounts, and looks after its data.
+//! The `pinakes` command: serves the catalogue, fills it, manages its accounts, and maintains its data.
 //!
-//! This crate wires the others together and holds no rules of its own. One subcommand is one file in
-//! `commands/`; what several share is `place.rs` (which catalogue), `config.rs` (the settings),
-//! `files.rs` (files and the records that name them) and `terminal.rs` (what a person sees). Exit codes: 0 done, 1 not done or something was found, 2 the command
-//! line or the configuration is wrong.
+//! This crate wires the others together and holds no rules of its own. Each subcommand is one file in `commands/`;
+//! shared parts are `place.rs` (which catalogue), `config.rs` (the settings), `files.rs` (files and the records that
+//! name them) and `terminal.rs` (output for people). Exit codes: 0 done, 1 not done or something was found, 2 the
+//! command line or the configuration is wrong.
 
 mod catalogue;
 mod cli;
@@ -29,7 +29,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    // Records, hashes and secrets are for the owner of the process alone, whatever folder they lie in.
+    // Records, hashes and secrets are readable only by the owner of the process, whatever folder they are in.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     match commands::run(cli.command) {
         Ok(code) => code,

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use anyhow::{Context as _, bail};
 use pinakes_accounts::Password;
 
-/// Longest line that is read, in bytes: what is longer is refused by its length anyway.
+/// Longest line that is read, in bytes: a longer password is refused anyway.
 const LINE_LIMIT_BYTES: u64 = 4096;
 
 /// Asks for a new password: twice on a terminal; otherwise the first line of standard input.

@@ -1,4 +1,4 @@
-//! Which catalogue, and which tenant of it, a command is about.
+//! Which catalogue, and which tenant of it, a command works on.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::catalogue::House;
 use crate::config::{Config, Misuse};
 use crate::effective::note_flag;
 
-/// How long a read of an operator may take: seven weeks stand for any time.
+/// How long an operator's read may take: seven weeks stand for no limit.
 const UNHURRIED_MS: u64 = u32::MAX as u64;
 
 /// Flags that name a catalogue.
@@ -22,7 +22,7 @@ pub(crate) struct Place {
     /// belongs into the key server.database, where other users do not see it
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
-    /// File of settings; `pinakes config` prints one
+    /// Configuration file; `pinakes config` prints one
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -37,17 +37,17 @@ pub(crate) struct TenantPlace {
     pub(crate) tenant: Option<String>,
 }
 
-/// Whether a catalogue that is not there is begun.
+/// What to do with a catalogue that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// With its folder and its default tenant.
+    /// Create it with its folder and its default tenant.
     Begin,
-    /// It is an error.
+    /// Report an error.
     Refuse,
 }
 
 impl Place {
-    /// The settings, flags included.
+    /// Returns the settings, with the flags applied.
     pub(crate) fn settings(&self) -> anyhow::Result<Config> {
         let mut config = Config::load(self.config.as_deref())?;
         if let Some(data) = &self.data {
@@ -61,7 +61,7 @@ impl Place {
         Ok(config)
     }
 
-    /// The catalogue, open for an operator's work; see [`unhurried`].
+    /// Opens the catalogue for an operator's work; see [`unhurried`].
     pub(crate) fn open(&self, missing: Missing) -> anyhow::Result<House> {
         let mut config = self.settings()?;
         unhurried(&mut config.limits);
@@ -70,7 +70,7 @@ impl Place {
 }
 
 impl TenantPlace {
-    /// The catalogue and the tenant, open.
+    /// Opens the catalogue and the tenant.
     pub(crate) fn open(&self, missing: Missing) -> anyhow::Result<(House, Tenant)> {
         let house = self.place.open(missing)?;
         let name = self.tenant.clone().unwrap_or_else(|| house.config.tenants.default.clone());
@@ -79,12 +79,12 @@ impl TenantPlace {
     }
 }
 
-/// Sets bounds for an operator's work: reads may take their time.
+/// Sets limits for an operator's work: reads may take their time.
 pub(crate) fn unhurried(limits: &mut Limits) {
     limits.read_timeout_ms = UNHURRIED_MS;
 }
 
-/// The catalogue of some settings, open.
+/// Opens the catalogue of some settings.
 pub(crate) fn open(config: Config, missing: Missing) -> anyhow::Result<House> {
     let data = config.server.data.clone();
     if missing == Missing::Refuse && !data.is_dir() {

@@ -1,4 +1,4 @@
-//! What is logged, as lines that operators are shown.
+//! The log, as lines shown to operators.
 
 use std::fmt::{Debug, Write as _};
 
@@ -9,10 +9,10 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Takes the lines down, but for those of single requests: they are too many, and name who asked for what.
+/// Records log lines, except those of single requests: they are too many, and name who asked for what.
 pub(crate) struct RecentLines(pub(crate) RecentLog);
 
-/// The message, and the values that belong to it.
+/// The message, and its fields.
 #[derive(Default)]
 struct Text {
     message: String,

@@ -1,4 +1,4 @@
-//! What a person sees: lines on standard output, complaints and progress on standard error.
+//! Output for people: lines on standard output, errors and progress on standard error.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -13,17 +13,17 @@ pub(crate) fn say(line: impl AsRef<str>) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Prints a line to standard error. When nobody reads that, there is nobody to tell.
+/// Prints a line to standard error. If nobody reads it, the failure is ignored.
 pub(crate) fn warn(line: impl AsRef<str>) {
     let _ = writeln!(io::stderr().lock(), "{}", line.as_ref());
 }
 
-/// Prints an error with what led to it.
+/// Prints an error with its causes.
 pub(crate) fn complain(error: &anyhow::Error) {
     warn(format!("error: {error:#}"));
 }
 
-/// Whether the reader of our output went away, as `head` does: no fault of ours.
+/// Returns whether the reader of our output is gone, as `head` does: not an error.
 pub(crate) fn is_closed_output(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -31,7 +31,7 @@ pub(crate) fn is_closed_output(error: &anyhow::Error) -> bool {
         .any(|it| it.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Rows under a head, in columns as wide as their widest cell.
+/// Formats rows under a header, in columns as wide as their widest cell.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let width_of = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|it| it.chars().count());
@@ -47,7 +47,7 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     lines.join("\n")
 }
 
-/// A bar over `n_bytes` of input on a terminal, nothing otherwise. `None`: the length is not known.
+/// Shows a bar over `n_bytes` of input on a terminal, nothing otherwise. `None`: the length is not known.
 pub(crate) fn progress(n_bytes: Option<u64>) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::with_draw_target(n_bytes, ProgressDrawTarget::hidden());
@@ -61,7 +61,7 @@ pub(crate) fn progress(n_bytes: Option<u64>) -> ProgressBar {
     ProgressBar::with_draw_target(n_bytes, ProgressDrawTarget::stderr_with_hz(4)).with_style(style)
 }
 
-/// A bar over records on a terminal, nothing otherwise.
+/// Shows a bar over records on a terminal, nothing otherwise.
 pub(crate) fn progress_of_records() -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -70,10 +70,10 @@ pub(crate) fn progress_of_records() -> ProgressBar {
     ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4)).with_style(style)
 }
 
-/// Its template, checked by a test.
+/// The template of the bar over records, checked by a test.
 const RECORDS_BAR: &str = "{elapsed_precise} {wide_bar} {human_pos}/{human_len} records  {msg}";
 
-/// 1234567 as `1,234,567`.
+/// Formats 1234567 as `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -86,7 +86,7 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
-/// `1 record`, `2,000 records`.
+/// Formats a count as `1 record`, `2,000 records`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
 }

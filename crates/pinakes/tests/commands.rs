@@ -1,12 +1,12 @@
-//! The command as data: each `tests/data/commands/*.in` is a list of commands that are run one after another in
-//! an empty folder; the `.out` beside it is what they print and how they exit.
+//! Tests of the command as data: each `tests/data/commands/*.in` is a list of commands that are run one after
+//! another in an empty folder; the `.out` beside it holds what they print and how they exit.
 //!
 //! `BLESS=1 cargo test -p pinakes --test commands` rewrites the answers: read the diff before the commit.
 //!
 //! A line of `.in` is `pinakes ARGUMENTS`, with `<<< TEXT` for its standard input; `write FILE <<< TEXT`, where
 //! `\n` in the text ends a line; `same FILE FILE`; `show FILE`; `lines FILE`. In `.out`, lines of standard error
-//! begin with `!`, and a line `= N` is an exit code that is not 0. What differs from run to run (times, tokens,
-//! ids) is replaced.
+//! begin with `!`, and a line `= N` is an exit code that is not 0. Values that differ from run to run (times,
+//! tokens, ids) are replaced.
 
 use std::error::Error;
 use std::fs;
@@ -48,7 +48,7 @@ fn check(case: &Path) -> Outcome {
     Ok(())
 }
 
-/// Runs a line and gives what it says.
+/// Runs a line and returns its output.
 fn run(line: &str, place: &Path) -> Outcome<String> {
     let (line, input) = line.split_once(" <<< ").unwrap_or((line, ""));
     let words = words(line);
@@ -97,7 +97,7 @@ fn pinakes(arguments: &[String], input: &str, place: &Path) -> Outcome<String> {
     Ok(text)
 }
 
-/// Words of a line; double quotes hold one together.
+/// Splits a line into words; double quotes hold one together.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('"').enumerate();
     let words = parts.flat_map(|(index, part)| match index % 2 {
@@ -108,7 +108,7 @@ fn words(line: &str) -> Vec<String> {
     if words.is_empty() { vec![String::new()] } else { words }
 }
 
-/// Text without what differs from run to run.
+/// Returns the text without parts that differ from run to run.
 fn plain(text: &str) -> String {
     let demo = format!("{}/demo", env!("CARGO_MANIFEST_DIR"));
     let mut plain = String::new();
@@ -119,8 +119,8 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// `3 records in 0.1 s, 30/s; 1 left out` as `3 records in TIME; 1 left out`, `3 documents stored, in 0.1 s` as
-/// `3 documents stored, in TIME`.
+/// Replaces the rate in a line: `3 records in 0.1 s, 30/s; 1 left out` becomes `3 records in TIME; 1 left out`,
+/// `3 documents stored, in 0.1 s` becomes `3 documents stored, in TIME`.
 fn without_rate(line: &str) -> String {
     if let Some((before, after)) = line.rsplit_once(", in ")
         && after.strip_suffix(" s").is_some_and(|it| it.parse::<f64>().is_ok())

@@ -1,4 +1,5 @@
-//! The pages of the project say what is so: each path they name is there, each command they show is one that the program takes.
+//! Checks that the project's pages are right: each path they name exists, each command they show is accepted by the
+//! program.
 
 use std::error::Error;
 use std::fs;
@@ -11,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The pages at the root and those below `docs`.
+/// Returns the pages at the root and those below `docs`.
 fn pages() -> Outcome<Vec<PathBuf>> {
     let mut out: Vec<PathBuf> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].iter().map(|it| root().join(it)).collect();
@@ -26,7 +27,8 @@ fn pages() -> Outcome<Vec<PathBuf>> {
     Ok(out)
 }
 
-/// Paths that a page names: in backticks from the root of the project, in links from the page's own folder.
+/// Returns the paths that a page names: in backticks from the root of the project, in links from the page's
+/// own folder.
 fn named(page: &Path, text: &str) -> Vec<(String, PathBuf)> {
     let is_plain = |it: &str| !it.is_empty() && !it.contains(['*', '<', '{', '(', ' ', '…', '$', '\n']);
     let mut out = Vec::new();
@@ -62,7 +64,7 @@ fn every_path_that_is_named_exists() -> Outcome {
     Ok(())
 }
 
-/// The sources below a folder, each by its path from the root with `/` before it.
+/// Collects the sources below a folder, each by its path from the root with `/` before it.
 fn sources(folder: &Path, out: &mut Vec<String>) -> Outcome {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -77,7 +79,7 @@ fn sources(folder: &Path, out: &mut Vec<String>) -> Outcome {
     Ok(())
 }
 
-/// ARCHITECTURE.md names sources of the crate that it speaks of by the end of their paths: `files/add.rs`.
+/// ARCHITECTURE.md names sources of the crate in question by the end of their paths: `files/add.rs`.
 #[test]
 fn every_source_that_the_architecture_names_exists() -> Outcome {
     let mut there = Vec::new();
@@ -91,7 +93,7 @@ fn every_source_that_the_architecture_names_exists() -> Outcome {
     Ok(())
 }
 
-/// Commands in the indented blocks of a page, without what is explained behind them.
+/// Returns the commands in the indented blocks of a page, without the explanations behind them.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let mut out = Vec::new();
     for line in text.lines().filter_map(|it| it.strip_prefix("    ")) {
@@ -105,7 +107,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
             .split([';', '#', '|', '>'])
             .next()
             .unwrap_or_default();
-        // What the shell puts in is one word.
+        // The shell's substitution counts as one word.
         let mut plain = said.to_owned();
         while let Some((before, after)) = plain.split_once("$(") {
             let after = after.split_once(')').map_or("", |it| it.1);

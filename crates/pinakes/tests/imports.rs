@@ -1,5 +1,5 @@
-//! Imports of MARC records into a server that is killed (SIGKILL) in the middle, several times: every import ends after
-//! a restart, nothing is there twice, nothing is missing.
+//! Imports MARC records into a server that is killed (SIGKILL) in the middle, several times: every import ends after a
+//! restart, nothing is duplicated, nothing is missing.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -16,15 +16,15 @@ const TENANT: &str = "library";
 const PASSWORD: &str = "admin-of-tests";
 /// "Default - Create SRS MARC Authority".
 const AUTHORITIES: &str = "6eefa4c6-bbf7-4845-ad82-de7fc5abd0e3";
-/// Longest wait for an answer, and for an import; on a loaded machine much is slow.
+/// Longest wait for an answer, and for an import; a loaded machine is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Records of the uploaded file: enough that a debug build is still at them when it is killed.
+/// Records of the uploaded file: enough that a debug build is still importing them when it is killed.
 const N_IN_FILE: usize = 3_000;
 /// Records that are sent by chunks, and records of a chunk.
 const N_SENT: usize = 600;
 const N_IN_CHUNK: usize = 100;
 
-/// An authority record in ISO 2709.
+/// Returns an authority record in ISO 2709.
 fn authority(n: usize) -> String {
     let fields = [
         ("001", format!("n{n:08}")),
@@ -61,7 +61,7 @@ struct Server {
 }
 
 impl Server {
-    /// Starts it and logs in.
+    /// Starts the server and logs in.
     fn start(data: &str) -> Outcome<Self> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pinakes"))
             .args(["serve", "--data", data, "--listen", "127.0.0.1:0"])
@@ -77,7 +77,7 @@ impl Server {
                 break address.trim().to_owned();
             }
         };
-        // What it prints afterwards must not block it.
+        // Its later output must not block it.
         std::thread::spawn(move || lines.for_each(drop));
         let mut server = Self { child, address, token: String::new() };
         let login = json!({"username": "admin", "password": PASSWORD}).to_string();
@@ -119,7 +119,7 @@ impl Server {
         Ok(answer)
     }
 
-    /// Waits until a job has done so many records, and gives how many it has done then.
+    /// Waits until a job has done so many records, and returns how many it has done then.
     fn reached(&self, job: &str, n_records: u64) -> Outcome<u64> {
         let begun = Instant::now();
         loop {
@@ -145,14 +145,14 @@ impl Server {
         }
     }
 
-    /// SIGKILL: nothing is finished, nothing is flushed.
+    /// Sends SIGKILL: nothing is finished, nothing is flushed.
     fn kill(mut self) -> Outcome {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// Each record of a job is there once, as source record, as authority and in the log.
+    /// Checks that each record of a job is there once, as source record, as authority and in the log.
     fn check(&self, job: &str, numbers: std::ops::Range<usize>) -> Outcome {
         let n_records = numbers.len();
         let sources = self.get(&format!(
@@ -228,7 +228,7 @@ fn imports_end_after_servers_were_killed() -> Outcome {
     assert_eq!(ended["progress"]["current"], N_IN_FILE);
     server.check(job, 0..N_IN_FILE)?;
 
-    // Chunks: what was acknowledged is there, what is sent again is known.
+    // Chunks: acknowledged ones are there, repeated ones are recognised.
     let new =
         server.post("/change-manager/jobExecutions", &json!({"sourceType": "ONLINE", "files": []}), 201)?;
     let job = new["parentJobExecutionId"].as_str().ok_or("no job")?;

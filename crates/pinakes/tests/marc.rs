@@ -1,4 +1,4 @@
-//! `pinakes marc` as a person calls it: output, complaints and exit codes.
+//! `pinakes marc` as a person calls it: output, errors and exit codes.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -125,7 +125,7 @@ fn names_files_that_are_no_records() {
     assert!(stderr(&output).contains("give --to"), "{}", stderr(&output));
 }
 
-/// What an import over HTTP makes of each broken file.
+/// The results of an import over HTTP for each broken file.
 const BROKEN_OUT: &str = "../dialects/folio/tests/data/broken.out";
 
 #[test]
@@ -153,7 +153,7 @@ fn validate_places_every_problem_of_the_broken_files() {
     assert!(150 < n_files, "{n_files} files");
 }
 
-/// `pinakes import marc` does with each broken file what an upload does: the same records, the same reasons.
+/// `pinakes import marc` gives the same records and reasons for each broken file as an upload does.
 #[test]
 fn import_reports_the_broken_files_as_an_upload_does() {
     let Some(folder) = collection("marc/broken") else { return };
@@ -169,7 +169,7 @@ fn import_reports_the_broken_files_as_an_upload_does() {
         while let Some(reason) = lines.next_if(|it| it.starts_with("    ")) {
             reasons.push(reason.trim_start());
         }
-        // The command unpacks what it reads.
+        // The command decompresses what it reads.
         if name.ends_with(".gz") {
             continue;
         }

@@ -58,7 +58,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sends a signal, and gives what was printed to the end and the exit code.
+    /// Sends a signal, and returns everything printed until the end and the exit code.
     fn stop(mut self, signal: &str) -> Outcome<(String, Option<i32>)> {
         self.signal(signal)?;
         let mut rest = String::new();
@@ -152,8 +152,8 @@ fn a_backup_is_taken_while_it_serves() -> Outcome {
     Ok(())
 }
 
-/// `citations update` and SIGHUP under load: every answer is that of one of the two releases, the new one comes, and a
-/// graph that is cut off changes nothing.
+/// `citations update` and SIGHUP under load: every answer is that of one of the two releases, the new one is taken up,
+/// and a truncated graph changes nothing.
 #[test]
 fn a_hangup_takes_up_a_new_graph() -> Outcome {
     const OLD: &str = "HTTP/1.1 200 OK [\n    {\n        \"count\": \"1\"\n    }\n]";
@@ -168,7 +168,7 @@ fn a_hangup_takes_up_a_new_graph() -> Outcome {
     std::fs::write(path("old.tsv"), "10.1/b\t10.1/a\n")?;
     std::fs::write(path("new.tsv"), "10.1/b\t10.1/a\n10.1/c\t10.1/a\n")?;
     run(&["citations", "build", "--edges", &path("old.tsv"), "--out", &path("graph")])?;
-    // Only the signal makes it look.
+    // Only the signal makes it check.
     let settings = format!("[labe]\ngraph = {:?}\ngraph_check_ms = 86400000\n", path("graph"));
     std::fs::write(path("pinakes.toml"), settings)?;
     let (config, data) = (path("pinakes.toml"), path("data"));

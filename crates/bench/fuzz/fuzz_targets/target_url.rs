@@ -1,5 +1,5 @@
-//! Any text as a URL: no panic, and nothing but loopback gets through. Texts with letters in the host are
-//! passed over: looking names up would leave the machine.
+//! Any text as a URL: no panic, and only loopback gets through. Texts with letters in the host are skipped:
+//! resolving names would leave the machine.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,17 +1,17 @@
-//! A citation graph as the OpenCitations index is distributed: one line per citation, with a few works
-//! cited by very many and most by few, as in the real index (in-degree: median 7, mean 22, most 200,000).
+//! A citation graph as the OpenCitations index is distributed: one line per citation, with a few works cited
+//! very often and most rarely, as in the real index (in-degree: median 7, mean 22, maximum 200,000).
 
 use super::random::Random;
 
 /// Header of the CSV.
 pub const HEADER: &str = "oci,citing,cited,creation,timespan,journal_sc,author_sc";
 
-/// The DOI of the `n`-th work.
+/// Returns the DOI of the `n`-th work.
 pub fn doi(n: u64) -> String {
     format!("10.{}/bench.{}-{n}", 1000 + n % 97, 1990 + n % 33)
 }
 
-/// The `n`-th line (without line end) of a graph over `n_works` works (at least two). The citing works
+/// Returns the `n`-th line (without line end) of a graph over `n_works` works (at least two). The citing works
 /// are uniform, the cited ones skewed to the first numbers; no work cites itself.
 pub fn citation(seed: u64, n: u64, n_works: u64) -> String {
     let mut random = Random::new(seed, n);

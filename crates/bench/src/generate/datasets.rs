@@ -13,7 +13,7 @@ pub const BASE_FIELDS: usize = 20;
 /// Datasets share this many proposals.
 pub const N_PROPOSALS: u64 = 500;
 
-/// Creation times are spread over the ten years from this second on (2014-01-01T00:00:00Z).
+/// Creation times are distributed over the ten years from this second on (2014-01-01T00:00:00Z).
 const FIRST_CREATION_S: i64 = 1_388_534_400;
 const CREATION_SPAN_S: u64 = 10 * 365 * 86_400;
 
@@ -33,7 +33,7 @@ const QUANTITIES: [(&str, f64); 12] = [
     ("GB", 64.0),
 ];
 
-/// What the datasets of a run have in common.
+/// Properties shared by the datasets of a run.
 #[derive(Clone, Debug)]
 pub struct DatasetShape {
     /// Group that owns them: one of the account's.
@@ -44,7 +44,7 @@ pub struct DatasetShape {
     pub n_fields: usize,
 }
 
-/// The `n`-th dataset of `seed`, as the body of a create request.
+/// Returns the `n`-th dataset of `seed`, as the body of a create request.
 pub fn dataset(shape: &DatasetShape, seed: u64, n: u64) -> Value {
     let mut random = Random::new(seed, n);
     let creation = creation_time(&mut random);
@@ -75,17 +75,17 @@ pub fn dataset(shape: &DatasetShape, seed: u64, n: u64) -> Value {
     })
 }
 
-/// The id of the `n`-th proposal.
+/// Returns the id of the `n`-th proposal.
 pub fn proposal_id(n: u64) -> String {
     format!("{}", 2_020_000 + n)
 }
 
-/// `n_fields` fields; the names are the same in all datasets, as one instrument's are.
+/// Generates `n_fields` fields; the names are the same in all datasets, as for one instrument.
 fn scientific_metadata(random: &mut Random, n_fields: usize) -> Map<String, Value> {
     (0..n_fields).map(|index| (field_name(index), field_value(random, index))).collect()
 }
 
-/// The name of the `index`-th metadata field.
+/// Returns the name of the `index`-th metadata field.
 pub fn field_name(index: usize) -> String {
     format!("{}_{index:04}", ["motor", "sensor", "sample", "beam", "optics"][index % 5])
 }
@@ -111,12 +111,12 @@ fn creation_time(random: &mut Random) -> String {
     timestamp(FIRST_CREATION_S + offset_s)
 }
 
-/// The condition that holds for the datasets created in one month of the ten years: begin and end.
+/// Returns the condition for the datasets created in one month of the ten years: begin and end.
 pub fn random_month(random: &mut Random) -> (String, String) {
     period(random, 1)
 }
 
-/// The same for so many months in succession, of 30 days each.
+/// Returns the same for so many successive months, of 30 days each.
 pub fn period(random: &mut Random, n_months: u64) -> (String, String) {
     const MONTH_S: u64 = 30 * 86_400;
     let span_s = n_months * MONTH_S;
@@ -125,7 +125,7 @@ pub fn period(random: &mut Random, n_months: u64) -> (String, String) {
     (timestamp(begin_s), timestamp(begin_s + span_s.cast_signed()))
 }
 
-/// `2020-01-15T08:00:00.000Z` of a Unix time in seconds.
+/// Formats a Unix time in seconds as `2020-01-15T08:00:00.000Z`.
 pub fn timestamp(unix_s: i64) -> String {
     let moment =
         time::OffsetDateTime::from_unix_timestamp(unix_s).unwrap_or(time::OffsetDateTime::UNIX_EPOCH);

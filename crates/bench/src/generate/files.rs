@@ -1,5 +1,5 @@
-//! File lists of a detector run, as blocks of files are registered with SciCat. Written as text rather
-//! than through a JSON tree: a list may have a million files, some 130 bytes each.
+//! File lists of a detector run, in the form in which blocks of files are registered with SciCat. They are
+//! written as text rather than through a JSON tree: a list may have a million files, some 130 bytes each.
 
 use std::fmt::Write;
 
@@ -11,8 +11,8 @@ use super::random::Random;
 /// Time of the first file (2023-06-01T00:00:00Z); one file each tenth of a second.
 const FIRST_FILE_S: i64 = 1_685_577_600;
 
-/// A block of `n_files` files for the dataset `pid`, as the body of a create request; `first` is the
-/// number of its first file within the dataset. Gives the body and the sum of the sizes, in bytes.
+/// Returns a block of `n_files` files for the dataset `pid`, as the body of a create request, and the sum of
+/// the sizes, in bytes; `first` is the number of its first file within the dataset.
 pub fn block(pid: &str, seed: u64, first: u64, n_files: u64) -> (Bytes, u64) {
     const BYTES_PER_FILE: usize = 140;
     let capacity = usize::try_from(n_files).unwrap_or(0).saturating_mul(BYTES_PER_FILE);

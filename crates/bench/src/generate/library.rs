@@ -17,7 +17,7 @@ use super::citations::{HEADER, oci_part};
 use super::random::{Random, hash};
 use super::words::{person, sentence};
 
-/// Of a hundred ids, those whose work is in the graph.
+/// Number of ids out of a hundred whose work is in the graph.
 const HELD_PER_CENT: u64 = 60;
 const CITING_SHARE: f64 = 0.75;
 const CITED_SHARE: f64 = 0.81;
@@ -28,17 +28,17 @@ const REFERENCES_MAX: f64 = 10_557.0;
 const CITATIONS_MEDIAN: f64 = 7.0;
 const CITATIONS_SIGMA: f64 = 1.51;
 const CITATIONS_MAX: f64 = 200_934.0;
-/// Works with counts beyond the log-normal body; that of rank r has the greatest count over r^0.7.
+/// Number of works with counts beyond the log-normal body; that of rank r has the largest count over r^0.7.
 const N_HUBS: u64 = 60;
 const HUB_DECAY: f64 = 0.7;
-/// No work has more citations or references than this share of all works, so that small graphs work too.
+/// Maximum share of all works that a work cites or is cited by, so that small graphs work too.
 const HUB_SHARE_MAX: f64 = 0.2;
-/// Different lists of institutions.
+/// Number of different lists of institutions.
 const N_HOLDER_LISTS: u64 = 400;
 /// Institutions besides `DE-14`.
 const N_ISILS: u64 = 90;
 
-/// How much to make.
+/// The size of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LibraryShape {
     /// Local ids, each with a DOI and a document.
@@ -49,7 +49,7 @@ pub struct LibraryShape {
     pub n_citations: u64,
 }
 
-/// A library to be written, and asked for. The same seed and shape give the same bytes.
+/// A library to be written, and queried. The same seed and shape give the same bytes.
 #[derive(Debug)]
 pub struct Library {
     seed: u64,
@@ -59,7 +59,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Draws how much each work cites and is cited.
+    /// Draws how many works each work cites and is cited by.
     pub fn new(seed: u64, shape: LibraryShape) -> Self {
         let most = shape.n_works as f64 * HUB_SHARE_MAX;
         let references = Degrees {
@@ -82,13 +82,13 @@ impl Library {
         }
     }
 
-    /// Ids whose work is in the graph: those with numbers below.
+    /// Returns the number of ids whose work is in the graph: those with smaller numbers.
     pub fn n_held(&self) -> u64 {
         (self.shape.n_ids * HELD_PER_CENT / 100).min(self.shape.n_works)
     }
 
-    /// The DOI of the `n`-th id, and, below `n_works`, of the `n`-th work. Ids behind [`Library::n_held`] have one that is in
-    /// no graph.
+    /// Returns the DOI of the `n`-th id, and, below `n_works`, of the `n`-th work. Ids from [`Library::n_held`] on have
+    /// one that is in no graph.
     pub fn doi_of_id(&self, n: u64) -> String {
         if n < self.n_held() { self.doi(n) } else { format!("{}.u", self.doi(n + self.shape.n_works)) }
     }
@@ -107,7 +107,7 @@ impl Library {
         }
     }
 
-    /// The `n`-th local id. Most spell their DOI, as ids of article indexes do.
+    /// Returns the `n`-th local id. Most contain their DOI, as ids of article indexes do.
     pub fn local_id(&self, n: u64) -> String {
         let bits = hash(self.seed ^ 0x1d, n);
         match bits % 20 {
@@ -121,14 +121,14 @@ impl Library {
         }
     }
 
-    /// A line of the table of ids: one DOI in ten is spelt in capitals there.
+    /// Returns a line of the table of ids: one DOI in ten is spelt in capitals there.
     pub fn id_row(&self, n: u64) -> String {
         let doi = self.doi_of_id(n);
         let spelled = if n % 10 == 3 { doi.to_uppercase() } else { doi };
         format!("{}\t{spelled}", self.local_id(n))
     }
 
-    /// The index document of the `n`-th id, as an article index abridges it: about 450 bytes.
+    /// Returns the index document of the `n`-th id, similar to an article index: about 450 bytes.
     pub fn document(&self, n: u64) -> String {
         let mut random = Random::new(self.seed ^ 0xd0c, n);
         let doi = self.doi_of_id(n);
@@ -162,7 +162,7 @@ impl Library {
         holders
     }
 
-    /// The `n` held ids with the most citations and references together, dearest first.
+    /// Returns the `n` held ids with the most citations and references together, most expensive first.
     pub fn dearest(&self, n: usize) -> Vec<u64> {
         let mut ids: Vec<u64> = (0..self.n_held()).collect();
         ids.sort_by_key(|id| std::cmp::Reverse((self.n_neighbours(*id), *id)));
@@ -176,7 +176,7 @@ impl Library {
         at(&self.n_references) + at(&self.n_citations)
     }
 
-    /// Writes the citations as the COCI dumps have them, citing work by citing work.
+    /// Writes the citations in the form of the COCI dumps, ordered by citing work.
     pub fn write_citations(&self, out: &mut impl Write) -> io::Result<()> {
         let n_works = self.n_citations.len();
         let mut cited = Vec::new();
@@ -220,7 +220,7 @@ fn mixed(bits: u64) -> u64 {
     hash(bits, 1)
 }
 
-/// Publication date, a month at the finest.
+/// Publication date, to the month at most.
 #[derive(Debug, Clone, Copy)]
 struct Date {
     year: i64,
@@ -232,20 +232,20 @@ impl Date {
         self.month.map_or_else(|| format!("{}", self.year), |month| format!("{}-{month:02}", self.year))
     }
 
-    /// The time from `earlier` to this, as the dumps write it: with the parts that both dates have.
+    /// Returns the time from `earlier` to this, as the dumps write it: with the parts that both dates have.
     fn minus(self, earlier: Self) -> String {
         let months_of = |date: Self| date.year * 12 + date.month.unwrap_or(1);
         let months = months_of(self) - months_of(earlier);
         let (n_years, n_months) = (months.abs() / 12, months.abs() % 12);
         match self.month.zip(earlier.month) {
-            // The sign is that of what is shown.
+            // The sign is that of the parts shown.
             None => format!("{}P{n_years}Y", if months < 0 && n_years > 0 { "-" } else { "" }),
             Some(_) => format!("{}P{n_years}Y{n_months}M", if months < 0 { "-" } else { "" }),
         }
     }
 }
 
-/// How counts are spread over works.
+/// The distribution of counts over works.
 struct Degrees {
     /// Works with a count above 0.
     share: f64,
@@ -255,7 +255,7 @@ struct Degrees {
 }
 
 impl Degrees {
-    /// A count for each work, together [`LibraryShape::n_citations`].
+    /// Draws a count for each work, in sum [`LibraryShape::n_citations`].
     fn draw(&self, seed: u64, shape: LibraryShape) -> Vec<u32> {
         let mut random = Random::new(seed, 0);
         let body = |random: &mut Random| {
@@ -275,7 +275,7 @@ impl Degrees {
     }
 }
 
-/// Whole numbers near the weights that add up to `total`.
+/// Returns integers near the weights that add up to `total`.
 fn whole(weights: &[f64], total: u64, random: &mut Random) -> Vec<u32> {
     let mut counts: Vec<u32> = weights.iter().map(|weight| (weight + random.unit()) as u32).collect();
     let mut sum: u64 = counts.iter().map(|count| u64::from(*count)).sum();
@@ -292,7 +292,7 @@ fn whole(weights: &[f64], total: u64, random: &mut Random) -> Vec<u32> {
     counts
 }
 
-/// Of the standard normal distribution (Box and Muller, 1958).
+/// Draws from the standard normal distribution (Box and Muller, 1958).
 fn normal(random: &mut Random) -> f64 {
     let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.unit()).cos()

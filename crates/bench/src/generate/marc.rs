@@ -19,7 +19,7 @@ pub enum MarcKind {
     Bibliographic,
 }
 
-/// The `n`-th record of `seed`. Each number has its own control number and, where there is one, its own
+/// Returns the `n`-th record of `seed`. Each number has its own control number and, where there is one, its own
 /// LCCN and ISBN.
 pub fn record(kind: MarcKind, seed: u64, n: u64) -> Vec<u8> {
     match kind {
@@ -85,12 +85,12 @@ fn bibliographic(seed: u64, n: u64) -> Vec<u8> {
     fields.finish(*b"cam ", *b" a ")
 }
 
-/// `Family, Given`.
+/// Generates `Family, Given`.
 fn heading(random: &mut Random) -> String {
     format!("{}, {}", random.pick(&FAMILY_NAMES), random.pick(&GIVEN_NAMES))
 }
 
-/// The `n`-th ISBN-13, with its check digit.
+/// Returns the `n`-th ISBN-13, with its check digit.
 fn isbn13(n: u64) -> String {
     let digits = format!("978{n:09}");
     let sum: u32 = digits
@@ -148,7 +148,8 @@ impl Fields {
 mod tests {
     use super::*;
 
-    /// What ISO 2709 demands of one record: lengths, terminators, a directory that covers the data.
+    /// Checks the requirements of ISO 2709 on one record: lengths, terminators, a directory that covers the
+    /// data.
     fn check(record: &[u8]) {
         let number = |range: std::ops::Range<usize>| -> usize {
             std::str::from_utf8(&record[range]).unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! A random generator of our own, because generated data must never change: crates of random generators
+//! Our own random generator, because generated data must never change, and crates of random generators
 //! reserve the right to. `SplitMix64`, from Steele, Lea and Flood, "Fast splittable pseudorandom number
 //! generators" (OOPSLA 2014).
 
@@ -11,23 +11,23 @@ pub struct Random {
 }
 
 impl Random {
-    /// The sequence of the `n`-th thing made from `seed`.
+    /// Creates the sequence of the `n`-th thing generated from `seed`.
     pub fn new(seed: u64, n: u64) -> Self {
         Self { state: hash(seed, n) }
     }
 
-    /// Any 64 bits.
+    /// Returns any 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(INCREMENT);
         mix(self.state)
     }
 
-    /// A number below `limit` (0 when `limit` is 0). Uneven by less than 2^-32 for limits below 2^32.
+    /// Returns a number below `limit` (0 when `limit` is 0). Uneven by less than 2^-32 for limits below 2^32.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// A number in `0.0..1.0`.
+    /// Returns a number in `0.0..1.0`.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -37,7 +37,7 @@ impl Random {
         items[self.below(items.len() as u64) as usize]
     }
 
-    /// A number below `limit` that is often small: density falls as 1/x, as links to popular things do.
+    /// Returns a number below `limit` that is often small: density falls as 1/x, as links to popular things do.
     pub fn skewed_below(&mut self, limit: u64) -> u64 {
         let exponent = self.unit() * (limit.max(1) as f64).ln();
         (exponent.exp() as u64 - 1).min(limit.saturating_sub(1))

@@ -15,7 +15,7 @@ pub const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<RDF xmlns:r
 /// Last line of both files.
 pub const FOOT: &str = "</RDF>\n";
 
-/// The id of the `n`-th category: a path in a tree where the parent of `n` is `(n - 1) / 12`.
+/// Returns the id of the `n`-th category: a path in a tree where the parent of `n` is `(n - 1) / 12`.
 pub fn topic_id(n: u64) -> String {
     let mut segments = Vec::new();
     let mut at = n;
@@ -33,7 +33,7 @@ fn capitalised(word: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// The `n`-th category of a tree of `n_topics`, as an element of the structure file.
+/// Returns the `n`-th category of a tree of `n_topics`, as an element of the structure file.
 pub fn structure(seed: u64, n: u64, n_topics: u64) -> String {
     let mut random = Random::new(seed, n);
     let id = topic_id(n);
@@ -65,7 +65,7 @@ pub fn structure(seed: u64, n: u64, n_topics: u64) -> String {
     text
 }
 
-/// The pages of the `n`-th category, about four, as elements of the content file.
+/// Returns the pages of the `n`-th category, about four, as elements of the content file.
 pub fn content(seed: u64, n: u64) -> String {
     let mut random = Random::new(seed ^ 1, n);
     let id = topic_id(n);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::random::Random;
 use super::words::person;
 
-/// One account. The password is for test accounts on a test server only: it follows from the seed.
+/// One account. The password is for test accounts on a test server only: it is derived from the seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserAccount {
     /// Login name.
@@ -22,7 +22,7 @@ pub struct UserAccount {
     pub global: bool,
 }
 
-/// The `n`-th account of `seed`; the accounts share `n_groups` groups (at least one), two for each.
+/// Returns the `n`-th account of `seed`; the accounts share `n_groups` groups (at least one), two for each.
 pub fn user(seed: u64, n: u64, n_groups: u64) -> UserAccount {
     let mut random = Random::new(seed, n);
     let first = random.below(n_groups.max(1));

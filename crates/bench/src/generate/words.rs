@@ -104,7 +104,7 @@ pub const GIVEN_NAMES: [&str; 16] = [
     "Mateo", "Noor", "Olga", "Pavel",
 ];
 
-/// A line of `n_words` words, the first with a capital.
+/// Returns a line of `n_words` words, the first with a capital.
 pub fn sentence(random: &mut Random, n_words: usize) -> String {
     let mut text = String::new();
     for index in 0..n_words {

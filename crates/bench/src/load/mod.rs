@@ -1,11 +1,11 @@
-//! The load engine: what to send ([`Step`], [`Group`], [`Flow`]), when to send it ([`Load`]), and what came
-//! of it ([`StepRecord`]).
+//! The load engine: what to send ([`Step`], [`Group`], [`Flow`]), when to send it ([`Load`]), and the results
+//! ([`StepRecord`]).
 //!
-//! Open load follows a timetable that the server cannot influence: the k-th request is due at
-//! `start + k / rate`, and its latency counts from then, also when it had to wait for a free connection
-//! (else a stalled server would slow the client down and so hide its own queue, the "coordinated
-//! omission"). Closed load is a number of users who wait for each answer; its latency counts from the
-//! sending, and its throughput is the result.
+//! Open load follows a timetable that the server cannot influence: the k-th request is due at `start + k /
+//! rate`, and its latency counts from then, even if it had to wait for a free connection (otherwise a stalled
+//! server would slow the client down and so hide its own queue, the "coordinated omission"). Closed load is a
+//! number of users who wait for each answer; its latency counts from the sending, and its throughput is the
+//! result.
 
 pub mod pace;
 pub mod record;
@@ -35,7 +35,7 @@ pub enum Load {
     },
     /// As many users as the group has connections, each waiting for its answer.
     Closed {
-        /// The users start spread over this time.
+        /// The users start distributed over this time.
         ramp_up: Duration,
         /// When a user stops.
         loops: Loops,
@@ -45,7 +45,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Users that start together and ask again as soon as they are answered.
+    /// Returns users that start together and send again as soon as they are answered.
     pub fn closed(loops: Loops) -> Self {
         Self::Closed { ramp_up: Duration::ZERO, loops, think: Duration::ZERO }
     }
@@ -56,16 +56,16 @@ impl Load {
 pub enum Loops {
     /// Until the step's time is over.
     UntilEnd,
-    /// This often each; the step ends when all are done.
+    /// This often for each user; the step ends when all are done.
     PerUser(u64),
-    /// This often together; the step ends when all are done.
+    /// This often in total; the step ends when all are done.
     Together(u64),
 }
 
 /// Makes the n-th request of a flow. Called outside the measured time.
 pub type RequestSource = Arc<dyn Fn(u64) -> Request + Send + Sync>;
 
-/// Sees an answer with its body, after the clock was stopped. `n` is that of the request source.
+/// Receives an answer with its body, after the clock was stopped. `n` is that of the request source.
 pub type AnswerSink = Arc<dyn Fn(u64, &Answer) + Send + Sync>;
 
 /// One kind of request within a group.
@@ -77,7 +77,7 @@ pub struct Flow {
     pub share: u32,
     /// The requests.
     pub source: RequestSource,
-    /// Who wants to see the answers, if anybody; keeps their bodies in memory meanwhile.
+    /// Receives the answers, if wanted; keeps their bodies in memory meanwhile.
     pub sink: Option<AnswerSink>,
 }
 
@@ -88,14 +88,14 @@ impl fmt::Debug for Flow {
 }
 
 impl Flow {
-    /// A flow that has its group for itself.
+    /// Creates a flow that is the only one of its group.
     pub fn only(name: &str, source: RequestSource) -> Self {
         Self { name: name.to_owned(), share: 1, source, sink: None }
     }
 }
 
-/// What one user does in one pass, where requests depend on earlier answers (create, then upload into
-/// what was created). `user` sends and records; `pass` counts from 0 for each user.
+/// The work of one user in one pass, if requests depend on earlier answers (create, then upload into the
+/// result). `user` sends and records; `pass` counts from 0 for each user.
 pub type ScriptBody =
     Arc<dyn for<'a> Fn(&'a mut User, u64) -> LocalBoxFuture<'a, Result<(), ()>> + Send + Sync>;
 
@@ -124,7 +124,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The names of its flows, in the order of the records.
+    /// Returns the names of its flows, in the order of the records.
     pub fn flow_names(&self) -> Vec<String> {
         match self {
             Self::Mix(flows) => flows.iter().map(|flow| flow.name.clone()).collect(),
@@ -133,8 +133,8 @@ impl Work {
     }
 }
 
-/// Connections that share a load and a kind of work. Groups of one step run beside each other: bulk
-/// beside interactive is two groups.
+/// Connections that share a load and a kind of work. Groups of one step run concurrently: bulk and
+/// interactive load are two groups.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Name in the report; empty when the step has one group.
@@ -154,19 +154,19 @@ pub struct Step {
     pub name: String,
     /// The conditions (`datasets=1000`, `rate=100`): what `compare` matches steps by.
     pub labels: BTreeMap<String, String>,
-    /// Time before the measurement starts, under the same load; its answers are counted apart.
+    /// Time before the measurement starts, under the same load; its answers are counted separately.
     pub warmup: Duration,
-    /// Time that is measured. A step of [`Loops::PerUser`] or [`Loops::Together`] ends when its work is
-    /// done; this is then the longest it may take.
+    /// Time that is measured. A step of [`Loops::PerUser`] or [`Loops::Together`] ends when its work is done;
+    /// this is then the longest it may take.
     pub measured: Duration,
-    /// Who sends.
+    /// The groups that send.
     pub groups: Vec<Group>,
 }
 
 /// How the client works, the same for all steps of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientSettings {
-    /// Threads that send; each has its own event loop and its part of the connections.
+    /// Sender threads; each has its own event loop and its part of the connections.
     pub threads: usize,
     /// Limit for one exchange.
     pub timeout: Duration,
@@ -207,15 +207,15 @@ pub fn check_step(step: &Step, settings: &ClientSettings) -> Result<(), BenchErr
     check_open_files(step)
 }
 
-/// Each connection is an open file; the limit is met before the step, not in its middle.
+/// Each connection is an open file; the limit is checked before the step, not hit in its middle.
 fn check_open_files(step: &Step) -> Result<(), BenchError> {
-    /// Files that this process has open beside its connections: its own logs, epoll, the bare server.
+    /// Files that this process has open besides its connections: its own logs, epoll, the bare server.
     const OTHER_FILES: usize = 64;
     let wanted: usize = step.groups.iter().map(|group| group.connections).sum();
     // The bare server measured after the step is in this process: it holds the other ends.
     let needed = wanted.saturating_mul(2).saturating_add(OTHER_FILES);
     let Ok(limits) = std::fs::read_to_string("/proc/self/limits") else {
-        return Ok(()); // Not Linux: the operating system will say it.
+        return Ok(()); // Not Linux: the operating system will report it.
     };
     let limit = limits
         .lines()

@@ -1,5 +1,5 @@
-//! The timetable of open load. A thread of its own wakes for each due request, because the timers of the
-//! async runtime round up to whole milliseconds: as much as a fast server's whole answer.
+//! The timetable of open load. A separate thread wakes for each due request, because the timers of the async
+//! runtime round up to whole milliseconds, as much as a fast server needs for an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::error::BenchError;
 /// Highest rate of a timetable, per second. Far above what a client can send; keeps arithmetic exact.
 pub const RATE_PER_S_MAX: f64 = 10_000_000.0;
 
-/// Longest sleep of the pacing thread: how soon it sees that the step was ended.
+/// Longest sleep of the pacing thread: bounds the time until it notices that the step was ended.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 
 /// When each request of an open group is due, and how many are.
@@ -29,7 +29,7 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    /// Requests at `rate_per_s` from `start` (the first is due then) until `end`.
+    /// Creates a timetable of requests at `rate_per_s` from `start` (the first is due then) until `end`.
     pub fn new(start: Instant, end: Instant, rate_per_s: f64) -> Self {
         Self {
             start,
@@ -41,31 +41,32 @@ impl Timetable {
         }
     }
 
-    /// Waits for the next due request and takes it; gives when it was due. `None` after the end.
+    /// Waits for the next due request, takes it and returns when it was due. `None` after the end.
     pub async fn take(&self) -> Option<Instant> {
         self.due.acquire().await.ok()?.forget();
         let k = self.n_taken.fetch_add(1, Ordering::Relaxed);
         Some(self.due_at(k))
     }
 
-    /// When the k-th request (from 0) is due.
+    /// Returns when the k-th request (from 0) is due.
     pub fn due_at(&self, k: u64) -> Instant {
         self.start + Duration::from_secs_f64(k as f64 / self.rate_per_s)
     }
 
-    /// Requests that fell due but were never taken, each by the moment it was due. Call after the end.
+    /// Returns the requests that fell due but were never taken, each by the moment it was due. Call after the
+    /// end.
     pub fn unsent(&self) -> impl Iterator<Item = Instant> + '_ {
         let taken = self.n_taken.load(Ordering::Relaxed);
         let due = self.n_due.load(Ordering::Relaxed);
         (taken..due).map(|k| self.due_at(k))
     }
 
-    /// When the timetable ends.
+    /// Returns when the timetable ends.
     pub fn end(&self) -> Instant {
         self.end
     }
 
-    /// Takes back what is not yet due: nobody waits any more.
+    /// Withdraws requests that are not yet due: nobody waits any more.
     pub fn close(&self) {
         self.due.close();
     }
@@ -93,7 +94,7 @@ impl Timetable {
     }
 }
 
-/// Starts the thread that keeps `timetable`.
+/// Starts the thread that runs `timetable`.
 pub fn start(timetable: &Arc<Timetable>) -> Result<JoinHandle<()>, BenchError> {
     let timetable = Arc::clone(timetable);
     std::thread::Builder::new()

@@ -1,5 +1,5 @@
-//! What was seen: counters, histograms, a line per second, the slowest requests. Each client thread has
-//! its own [`FlowRecord`]s; they are added up when the step is over.
+//! The results: counters, histograms, a line per second, the slowest requests. Each client thread has its own
+//! [`FlowRecord`]s; they are added up when the step is over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -9,13 +9,13 @@ use hdrhistogram::Histogram;
 
 use crate::client::{Answer, Failure};
 
-/// Slowest requests kept per flow.
+/// Number of slowest requests kept per flow.
 pub const SLOWEST_KEPT: usize = 100;
 
 /// Latencies above this are recorded as this, in microseconds: one hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
-/// Distinct failure messages kept per flow.
+/// Number of distinct failure messages kept per flow.
 const MESSAGES_KEPT: usize = 20;
 
 /// The parts of a step's time.
@@ -36,13 +36,13 @@ pub struct Exchange<'a> {
     pub intended: Instant,
     /// When it was sent.
     pub sent: Instant,
-    /// When the last byte of the answer was there, or the failure.
+    /// When the last byte of the answer arrived, or the failure occurred.
     pub done: Instant,
     /// Request target.
     pub path: &'a str,
     /// Length of the request's body.
     pub request_bytes: u64,
-    /// What came.
+    /// The answer, or the failure.
     pub outcome: &'a Result<Answer, Failure>,
 }
 
@@ -70,17 +70,17 @@ pub struct Slow {
     pub path: String,
     /// HTTP status, 0 without an answer.
     pub status: u16,
-    /// `Server-Timing` of the answer; empty when the server does not send it.
+    /// `Server-Timing` of the answer; empty if the server does not send it.
     pub server_timing: String,
 }
 
-/// What was seen of one flow in the measured part of a step.
+/// The results of one flow in the measured part of a step.
 #[derive(Clone, Debug)]
 pub struct FlowRecord {
     /// Name of the flow, with its group's.
     pub name: String,
-    /// Latency from the intended time, in microseconds: successes; time-outs and requests never sent at
-    /// the age they had reached, which is a lower bound.
+    /// Latency from the intended time, in microseconds, of successes; time-outs and unsent requests are
+    /// included at the age they had reached, which is a lower bound.
     pub latency_us: Histogram<u64>,
     /// Time from sending to the last byte, in microseconds, of the successes.
     pub service_us: Histogram<u64>,
@@ -104,7 +104,7 @@ pub struct FlowRecord {
     pub n_unsent: u64,
     /// Sent later than allowed after they were due.
     pub n_late: u64,
-    /// Of the late, those that a connection was waiting for: the client's own delay, not the server's.
+    /// Of the late ones, those for which a connection was free: the client's own delay, not the server's.
     pub n_late_by_client: u64,
     /// How long after the due time an idle connection got to send, in microseconds: the client's delay.
     pub client_lag_us: Histogram<u64>,
@@ -114,23 +114,23 @@ pub struct FlowRecord {
     pub request_bytes: u64,
     /// By second after the start of the measured window.
     pub seconds: BTreeMap<u64, Second>,
-    /// Distinct failures with how often they came.
+    /// Distinct failures with their number.
     pub messages: BTreeMap<String, u64>,
     slowest: BinaryHeap<Reverse<Slow>>,
 }
 
-/// An empty histogram of microseconds with three significant digits.
+/// Returns an empty histogram of microseconds with three significant digits.
 fn histogram_us() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("constant bounds are valid")
 }
 
-/// `duration` in whole microseconds, at most what the histograms hold.
+/// Returns `duration` in whole microseconds, at most the maximum of the histograms.
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(LATENCY_US_MAX).min(LATENCY_US_MAX)
 }
 
 impl FlowRecord {
-    /// Nothing seen yet.
+    /// Creates an empty record.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -214,7 +214,7 @@ impl FlowRecord {
         });
         if success {
             entry.n_ok += 1;
-            // Below the hour's bound, which the histogram grows to.
+            // Below the bound of one hour, to which the histogram grows.
             entry.latency_us.record(latency_us).expect("a histogram that grows takes every value");
         } else {
             entry.n_errors += 1;
@@ -246,8 +246,8 @@ impl FlowRecord {
         self.note(failure.to_string());
     }
 
-    /// Notes how late an open-load request is sent: `lag` after its due time, by a connection that was
-    /// idle at that time or not.
+    /// Records how late an open-load request is sent: `lag` after its due time, by a connection that was idle
+    /// at that time or not.
     pub fn record_lag(&mut self, lag: Duration, late: Duration, connection: AtDueTime) {
         if connection == AtDueTime::Idle {
             self.client_lag_us.saturating_record(micros(lag));
@@ -270,7 +270,7 @@ impl FlowRecord {
         self.latency_us.saturating_record(micros(window.end.saturating_duration_since(due)));
     }
 
-    /// Adds what another thread saw of the same flow.
+    /// Adds the results of another thread for the same flow.
     pub fn add(&mut self, other: Self) {
         self.latency_us += &other.latency_us;
         self.service_us += &other.service_us;
@@ -308,12 +308,12 @@ impl FlowRecord {
         }
     }
 
-    /// Failures of every kind, without those never sent.
+    /// Returns the number of failures of every kind, without unsent requests.
     pub fn n_errors(&self) -> u64 {
         self.n_status.values().sum::<u64>() + self.n_connect_errors + self.n_lost + self.n_timeouts
     }
 
-    /// The slowest requests, slowest first.
+    /// Returns the slowest requests, slowest first.
     pub fn slowest(&self) -> Vec<Slow> {
         let mut slowest: Vec<Slow> = self.slowest.iter().map(|it| it.0.clone()).collect();
         slowest.sort_by(|a, b| b.cmp(a));
@@ -330,10 +330,10 @@ pub enum AtDueTime {
     Busy,
 }
 
-/// What was seen in one step.
+/// The results of one step.
 #[derive(Debug)]
 pub struct StepRecord {
-    /// The step's time, as it was in the end.
+    /// The step's actual time.
     pub window: Window,
     /// Per flow, in the order of the groups and their flows.
     pub flows: Vec<FlowRecord>,
@@ -349,7 +349,7 @@ impl StepRecord {
         self.window.end.saturating_duration_since(self.window.measured_from).as_secs_f64().max(1e-6)
     }
 
-    /// Successful answers per second in the measured window, all flows together.
+    /// Returns the successful answers per second in the measured window, all flows together.
     pub fn throughput_per_s(&self) -> f64 {
         self.flows.iter().map(|flow| flow.n_ok_in_window).sum::<u64>() as f64 / self.measured_s()
     }
@@ -360,6 +360,6 @@ impl StepRecord {
 pub enum CutShort {
     /// Ctrl-C.
     Interrupted,
-    /// The server takes no connections any more.
+    /// The server no longer accepts connections.
     ServerGone,
 }

@@ -1,4 +1,4 @@
-//! Runs one step: client threads, their connections, the start for all at once, the end.
+//! Runs one step: client threads, their connections, the common start, the end.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,23 +25,23 @@ use crate::target::Target;
 /// Time between the last connection being open and the first request.
 const START_DELAY: Duration = Duration::from_millis(20);
 
-/// A server that refuses connections and answers nothing for this long is gone.
+/// A server that refuses connections and answers nothing for this long counts as gone.
 const GONE_AFTER: Duration = Duration::from_secs(4);
 
-/// How often the end of a step is looked for.
+/// Interval of the checks for the end of a step.
 const WATCH_EVERY: Duration = Duration::from_millis(200);
 
-/// Connections opened at once by each client thread.
+/// Number of connections opened at once by each client thread.
 const OPENING_AT_ONCE: usize = 128;
 
-/// What a client thread brings back.
+/// The result of a client thread.
 struct ThreadRecord {
     flows: Vec<FlowRecord>,
     finished: Instant,
     cpu_s: f64,
 }
 
-/// What each client thread gets.
+/// The task of a client thread.
 #[derive(Clone)]
 struct ThreadTask {
     index: usize,
@@ -63,17 +63,17 @@ struct GroupSetup {
     first_flow: usize,
 }
 
-/// What the threads wait for.
+/// The start signal that the threads wait for.
 #[derive(Clone, Debug)]
 struct Start {
     window: Window,
     groups: Arc<Vec<GroupState>>,
 }
 
-/// Runs `step` against `target` and gives what was seen.
+/// Runs `step` against `target` and returns the results.
 ///
 /// Errors: a step that cannot be run, or no connection at all. A server that goes away in the middle, or
-/// `stop`, is no error: the record says so in `cut_short`.
+/// `stop`, is not an error: the record says so in `cut_short`.
 pub async fn run_step(
     target: &Arc<Target>,
     step: &Step,
@@ -181,7 +181,7 @@ fn spawn_client(task: ThreadTask) -> Result<oneshot::Receiver<ThreadRecord>, Ben
     Ok(receiver)
 }
 
-/// The life of one client thread.
+/// Runs one client thread.
 async fn run_client(mut task: ThreadTask) -> ThreadRecord {
     let records: Rc<RefCell<Vec<FlowRecord>>> =
         Rc::new(RefCell::new(task.flow_names.iter().map(|name| FlowRecord::new(name)).collect()));
@@ -190,7 +190,7 @@ async fn run_client(mut task: ThreadTask) -> ThreadRecord {
         Ok(_) => Ok(()),
         Err(reason) => Err(reason.clone()),
     };
-    // Nobody listens any more when another thread failed.
+    // The receiver is gone if another thread failed.
     let _unheard = task.ready.send(report);
     let nothing = |records: &Rc<RefCell<Vec<FlowRecord>>>| ThreadRecord {
         flows: records.take(),
@@ -233,13 +233,13 @@ async fn run_client(mut task: ThreadTask) -> ThreadRecord {
     ThreadRecord { flows: records.take(), finished, cpu_s }
 }
 
-/// CPU time of this thread at `moment`, in seconds.
+/// Returns the CPU time of this thread at `moment`, in seconds.
 async fn cpu_at(moment: Instant) -> f64 {
     tokio::time::sleep_until(moment.into()).await;
     thread_cpu_s()
 }
 
-/// CPU time that this thread used, in seconds; 0 where the system does not tell.
+/// Returns the CPU time that this thread used, in seconds; 0 if the system does not report it.
 fn thread_cpu_s() -> f64 {
     process::this_thread_cpu_s().unwrap_or(0.0)
 }
@@ -308,7 +308,7 @@ async fn await_threads(
     Ok((records, cut_short))
 }
 
-/// Notices when connections are refused and no answer comes any more.
+/// Detects that connections are refused and no answer comes any more.
 struct GoneWatch {
     n_answers: u64,
     n_refused: u64,
@@ -324,7 +324,7 @@ impl GoneWatch {
         }
     }
 
-    /// True when the server is gone.
+    /// Returns true if the server is gone.
     fn look(&mut self, live: &Live) -> bool {
         let n_answers = live.n_answers.load(Ordering::Relaxed);
         if n_answers != self.n_answers {

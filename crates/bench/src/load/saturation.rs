@@ -1,9 +1,9 @@
-//! The highest rate that a server keeps while p99 stays under a bound: found by halving, each trial an
-//! open-load step of its own.
+//! Finds the highest rate that a server sustains while p99 stays under a bound, by bisection; each trial is a
+//! separate open-load step.
 
 use crate::load::StepRecord;
 
-/// What counts as keeping a rate.
+/// The conditions for sustaining a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// Highest allowed 99th percentile of latency, in milliseconds.
@@ -43,7 +43,7 @@ pub fn judge(record: &StepRecord, rate_per_s: f64, bound: &Bound) -> Trial {
     if n_ok > 0 && errors_fit && rate_fits && p99_ms <= bound.p99_ms { Trial::Kept } else { Trial::Missed }
 }
 
-/// The search: ask [`Search::next`] for a rate, tell how it went with [`Search::tell`].
+/// The search: call [`Search::next`] for a rate, report the outcome with [`Search::tell`].
 #[derive(Clone, Debug)]
 pub struct Search {
     kept_per_s: Option<f64>,
@@ -54,8 +54,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Starts at `first_per_s` (a guess: the throughput of a closed load) and ends when the highest rate
-    /// kept and the lowest missed are within `precision` (0.05 is 5 %), or after `n_trials_max`.
+    /// Starts at `first_per_s` (a guess: the throughput of a closed load) and ends when the highest sustained
+    /// rate and the lowest missed one are within `precision` (0.05 is 5 %), or after `n_trials_max`.
     pub fn new(first_per_s: f64, precision: f64, n_trials_max: u32) -> Self {
         Self {
             kept_per_s: None,
@@ -66,7 +66,7 @@ impl Search {
         }
     }
 
-    /// The rate to try, or `None` when the search is over.
+    /// Returns the rate to try, or `None` if the search is over.
     pub fn next(&self) -> Option<f64> {
         if self.n_trials_left == 0 {
             return None;
@@ -81,7 +81,7 @@ impl Search {
         }
     }
 
-    /// Takes note of a trial.
+    /// Records the outcome of a trial.
     pub fn tell(&mut self, rate_per_s: f64, trial: Trial) {
         self.n_trials_left = self.n_trials_left.saturating_sub(1);
         match trial {
@@ -94,7 +94,7 @@ impl Search {
         }
     }
 
-    /// The highest rate that was kept.
+    /// Returns the highest rate that was sustained.
     pub fn best_per_s(&self) -> Option<f64> {
         self.kept_per_s
     }
@@ -104,7 +104,8 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// A server that keeps every rate up to `limit` must be found out within 5 % from any first guess.
+    /// The limit of a server that sustains every rate up to `limit` must be found within 5 % from any first
+    /// guess.
     fn check(limit: f64, first: f64) {
         let mut search = Search::new(first, 0.05, 30);
         while let Some(rate) = search.next() {

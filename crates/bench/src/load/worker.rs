@@ -1,4 +1,4 @@
-//! One connection at work. A worker belongs to one client thread; its records are that thread's.
+//! One working connection. A worker belongs to one client thread; its records are that thread's.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,10 +12,10 @@ use super::{Flow, Load, Loops, Script, Work};
 use crate::client::{Answer, AnswerBody, Connection, Failure, Request};
 use crate::generate::random::hash;
 
-/// First pause before a refused connection is tried again; doubles up to [`RETRY_MAX`].
+/// First pause before a refused connection is retried; doubles up to [`RETRY_MAX`].
 const RETRY_FIRST: Duration = Duration::from_millis(10);
 
-/// Longest pause before a refused connection is tried again.
+/// Longest pause before a refused connection is retried.
 const RETRY_MAX: Duration = Duration::from_millis(500);
 
 /// Counters that anybody may read while a step runs.
@@ -29,7 +29,7 @@ pub struct Live {
     pub n_refused: AtomicU64,
 }
 
-/// What the workers of one group share.
+/// State shared by the workers of one group.
 #[derive(Debug)]
 pub(super) struct GroupState {
     pub(super) load: Load,
@@ -37,7 +37,7 @@ pub(super) struct GroupState {
     pub(super) connections: usize,
     /// Position of the group's first flow among the step's records.
     pub(super) first_flow: usize,
-    /// Number of the next request (of a script: of nothing).
+    /// Number of the next request (unused for a script).
     pub(super) n_next: AtomicU64,
     /// For open load.
     pub(super) timetable: Option<Arc<Timetable>>,
@@ -57,8 +57,8 @@ pub struct User {
 }
 
 impl User {
-    /// Sends `request` for the script's flow `flow` and records it. Gives the answer with its body when
-    /// it is a success; failures are recorded already.
+    /// Sends `request` for the script's flow `flow` and records it. Returns the answer with its body if it is
+    /// a success; failures are recorded already.
     pub async fn send(&mut self, flow: usize, request: Request) -> Result<Answer, ()> {
         let answer = self.exchange(self.first_flow + flow, &request, Instant::now(), AnswerBody::Keep).await;
         match answer {
@@ -93,7 +93,7 @@ impl User {
         outcome
     }
 
-    /// Opens the connection, waiting longer after each refusal. False when the step ended meanwhile.
+    /// Opens the connection, waiting longer after each refusal. Returns false if the step ended meanwhile.
     async fn open(&mut self) -> bool {
         let mut pause = RETRY_FIRST;
         while let Err(failure) = self.connection.open().await {
@@ -131,7 +131,7 @@ impl User {
 
     async fn work_by_timetable(&mut self, group: &GroupState, flows: &[Flow], timetable: &Timetable) {
         while self.open().await {
-            // The request is made before it is due: making a large body takes longer than sending it.
+            // The request is built before it is due: building a large body takes longer than sending it.
             let n = group.n_next.fetch_add(1, Ordering::Relaxed);
             let index = pick(flows, self.seed, n);
             let request = (flows[index].source)(n);
@@ -165,7 +165,7 @@ impl User {
             if next_pass(group, loops, pass).is_none() {
                 break;
             }
-            // A failed request ends the pass; it is recorded, and the next pass begins anew.
+            // A failed request ends the pass; it is recorded, and the next pass begins.
             let _failed_pass = (script.body)(self, pass).await.is_err();
             pass += 1;
             self.think(think).await;
@@ -202,7 +202,7 @@ impl User {
     }
 }
 
-/// The number of the next request of a user in its `pass`; `None` when its work is done.
+/// Returns the number of the next request of a user in its `pass`; `None` if its work is done.
 fn next_pass(group: &GroupState, loops: Loops, pass: u64) -> Option<u64> {
     if matches!(loops, Loops::PerUser(n) if pass >= n) {
         return None;
@@ -214,7 +214,7 @@ fn next_pass(group: &GroupState, loops: Loops, pass: u64) -> Option<u64> {
     }
 }
 
-/// The flow of the n-th request: the same for the same seed, each flow by its share.
+/// Returns the flow of the n-th request: the same for the same seed, each flow by its share.
 fn pick(flows: &[Flow], seed: u64, n: u64) -> usize {
     if flows.len() == 1 {
         return 0;

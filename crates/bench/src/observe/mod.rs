@@ -1,5 +1,5 @@
-//! Watching the server while it is measured: its process and its metrics page, once a second, and its
-//! stage histograms before and after each step.
+//! Observes the server while it is measured: its process and its metrics page, once a second, and its stage
+//! histograms before and after each step.
 
 pub mod process;
 pub mod prometheus;
@@ -31,7 +31,7 @@ const METRICS_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Sample {
     /// Seconds after the start of the measured window; negative in the warm-up.
     pub at_s: f64,
-    /// Length of time that it covers until then, in seconds.
+    /// Length of time that it covers up to then, in seconds.
     pub span_s: f64,
     /// Cores that the server's processes used.
     pub server_cpu_cores: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Sample {
     pub machine_cpu_cores: Option<f64>,
     /// Cores of the machine that waited for storage.
     pub machine_io_wait_cores: Option<f64>,
-    /// Cores of the machine that its host gave to others.
+    /// Cores of the machine that its host gave to other guests.
     pub machine_stolen_cores: Option<f64>,
     /// Bytes per second received on all interfaces of the machine, loopback included.
     pub network_bytes_per_s: Option<f64>,
@@ -58,7 +58,7 @@ pub struct Sample {
 pub struct StageTime {
     /// `auth`, `parse`, `wait`, `store`, `commit`, `render`, or `writer commit` for the writer's own.
     pub stage: String,
-    /// Times that the stage was passed.
+    /// Number of times that the stage was passed.
     pub n: u64,
     /// Sum of the time, in seconds.
     pub total_s: f64,
@@ -71,7 +71,7 @@ impl StageTime {
     }
 }
 
-/// Where the server's resources are read from.
+/// The sources of the server's resource figures.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     /// Its processes: server and database.
@@ -90,7 +90,7 @@ pub struct MetricsPage {
 }
 
 impl MetricsPage {
-    /// Reads the page; `None` when it does not answer or is not of the format.
+    /// Reads the page; `None` if it does not answer or is not in this format.
     pub async fn read(&self) -> Option<Vec<Metric>> {
         let mut connection = Connection::new(Arc::clone(&self.target), METRICS_TIMEOUT);
         self.read_over(&mut connection).await
@@ -104,7 +104,7 @@ impl MetricsPage {
     }
 }
 
-/// Everything that can be read at one moment.
+/// Everything read at one moment.
 #[derive(Clone, Debug)]
 struct Reading {
     at: Instant,
@@ -114,7 +114,7 @@ struct Reading {
 }
 
 impl Observer {
-    /// The stage histograms of now; empty without a metrics page.
+    /// Returns the current stage histograms; empty without a metrics page.
     pub async fn stages(&self) -> Vec<StageTime> {
         match &self.metrics {
             Some(page) => stages_of(&page.read().await.unwrap_or_default()),
@@ -171,7 +171,7 @@ fn sum_usage(pids: &[u32]) -> Option<ProcessUsage> {
     })
 }
 
-/// The process' usage by the names that Prometheus clients of all languages share.
+/// Returns the process' usage by the metric names common to Prometheus clients of all languages.
 fn usage_of(page: &[Metric]) -> Option<ProcessUsage> {
     Some(ProcessUsage {
         cpu_s: prometheus::total(page, "process_cpu_seconds_total")?,
@@ -204,7 +204,7 @@ fn difference(before: &Reading, now: &Reading, zero: Instant) -> Sample {
     }
 }
 
-/// The stage sums in a metrics page. `commit` of a request is its wait for the shared commit; `writer
+/// Returns the stage sums in a metrics page. `commit` of a request is its wait for the shared commit; `writer
 /// commit` counts each commit once, however many requests shared it.
 fn stages_of(page: &[Metric]) -> Vec<StageTime> {
     let mut stages: BTreeMap<String, StageTime> = BTreeMap::new();
@@ -227,7 +227,7 @@ fn stages_of(page: &[Metric]) -> Vec<StageTime> {
     stages.into_values().collect()
 }
 
-/// What was added between two readings; stages that were not passed are left out.
+/// Returns the differences between two readings; stages that were not passed are left out.
 pub fn stage_difference(before: &[StageTime], after: &[StageTime]) -> Vec<StageTime> {
     after
         .iter()

@@ -1,5 +1,5 @@
-//! What Linux tells about processes and the machine, from `/proc` (proc(5)). Elsewhere there are no
-//! samples of this kind, and the report says so.
+//! Linux' figures of processes and the machine, from `/proc` (proc(5)). Elsewhere there are no samples of
+//! this kind, and the report says so.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,14 +8,14 @@ use std::path::Path;
 /// Clock ticks per second in `/proc/*/stat`: fixed at 100 in Linux' interface to programs.
 const TICKS_PER_S: f64 = 100.0;
 
-/// Usage of one process since it started, except the memory, which is that of now.
+/// Usage of one process since it started, except the memory, which is the current one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessUsage {
     /// User and system time, in seconds.
     pub cpu_s: f64,
     /// Resident memory, in bytes.
     pub memory_bytes: u64,
-    /// Read from storage, in bytes; `None` where that is not ours to read.
+    /// Read from storage, in bytes; `None` if we may not read it.
     pub disk_read_bytes: Option<u64>,
     /// Written to storage, in bytes.
     pub disk_write_bytes: Option<u64>,
@@ -28,26 +28,27 @@ pub struct MachineUsage {
     pub busy_s: f64,
     /// Time of all cores that waited for storage, in seconds.
     pub io_wait_s: f64,
-    /// Time of all cores that the hypervisor gave to others, in seconds.
+    /// Time of all cores that the hypervisor gave to other guests, in seconds.
     pub stolen_s: f64,
     /// Bytes received on all interfaces, loopback included.
     pub network_bytes: u64,
 }
 
-/// CPU time in a `stat` file of a process or thread, in seconds.
+/// Returns the CPU time in a `stat` file of a process or thread, in seconds.
 pub fn cpu_s(stat: &Path) -> Option<f64> {
     parse_cpu_s(&fs::read_to_string(stat).ok()?)
 }
 
-/// CPU time of the calling thread, in seconds: from the scheduler's own count in nanoseconds where the
-/// kernel keeps one, else in clock ticks.
+/// Returns the CPU time of the calling thread, in seconds: from the scheduler's own count in nanoseconds if
+/// the kernel has one, otherwise in clock ticks.
 pub fn this_thread_cpu_s() -> Option<f64> {
     let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ran_ns = schedstat.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
     ran_ns.map(|ns| ns / 1e9).filter(|s| *s > 0.0).or_else(|| cpu_s(Path::new("/proc/thread-self/stat")))
 }
 
-/// The program's name in parentheses may hold blanks and parentheses: fields count from the last one.
+/// Parses a `stat` line. The program's name in parentheses may contain blanks and parentheses: fields count from
+/// the last one.
 fn parse_cpu_s(stat: &str) -> Option<f64> {
     const USER_TIME: usize = 11;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -56,7 +57,7 @@ fn parse_cpu_s(stat: &str) -> Option<f64> {
     Some((user + system) / TICKS_PER_S)
 }
 
-/// Usage of the process `pid`; `None` when there is none.
+/// Returns the usage of the process `pid`; `None` if there is none.
 pub fn usage(pid: u32) -> Option<ProcessUsage> {
     let folder = format!("/proc/{pid}");
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
@@ -70,13 +71,13 @@ pub fn usage(pid: u32) -> Option<ProcessUsage> {
     })
 }
 
-/// The number after `name:` in a file of lines `name: number …`.
+/// Returns the number after `name:` in a file of lines `name: number …`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Usage of the machine; `None` where `/proc` does not tell.
+/// Returns the usage of the machine; `None` if `/proc` does not tell.
 pub fn machine() -> Option<MachineUsage> {
     let mut usage = parse_machine(&fs::read_to_string("/proc/stat").ok()?)?;
     usage.network_bytes = fs::read_to_string("/proc/net/dev").map(|text| received_bytes(&text)).unwrap_or(0);
@@ -101,7 +102,7 @@ fn received_bytes(dev: &str) -> u64 {
         .sum()
 }
 
-/// The process on this machine that listens at `address`, if this user may see it.
+/// Returns the process on this machine that listens at `address`, if this user may see it.
 pub fn listener(address: SocketAddr) -> Option<u32> {
     let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -118,7 +119,7 @@ pub fn listener(address: SocketAddr) -> Option<u32> {
     })
 }
 
-/// The inodes of sockets that listen on `port`, from the text of `/proc/net/tcp`.
+/// Returns the inodes of sockets that listen on `port`, from the text of `/proc/net/tcp`.
 fn listening_inodes(table: &str, port: u16) -> Vec<String> {
     const LISTENING: &str = "0A";
     let suffix = format!(":{port:04X}");

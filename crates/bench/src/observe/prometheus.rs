@@ -1,6 +1,6 @@
 //! The Prometheus text format, as far as a server's own numbers are read from it
-//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>). Lines that are not of the format are
-//! passed over: a strange metrics page must not end a measurement.
+//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>). Other lines are skipped: an unusual
+//! metrics page must not end a measurement.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn parse_line(line: &str) -> Option<Metric> {
     Some(Metric { name: name.to_owned(), labels, value })
 }
 
-/// Reads `a="x",b="y"}` into `labels` and gives what follows.
+/// Reads `a="x",b="y"}` into `labels` and returns the rest.
 fn parse_labels<'a>(text: &'a str, labels: &mut BTreeMap<String, String>) -> Option<&'a str> {
     let mut rest = text.trim_start();
     loop {
@@ -67,7 +67,7 @@ fn parse_quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The sum of all samples called `name`.
+/// Returns the sum of all samples called `name`.
 pub fn total(metrics: &[Metric], name: &str) -> Option<f64> {
     let mut found = metrics.iter().filter(|metric| metric.name == name).peekable();
     found.peek()?;

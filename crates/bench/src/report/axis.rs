@@ -1,11 +1,11 @@
-//! An axis with ticks that a person would choose: 1-2-5 steps on linear axes, decades on logarithmic ones,
-//! 50, 90, 99, 99.9 % on the axis of percentiles.
+//! An axis with natural ticks: 1-2-5 steps on linear axes, decades on logarithmic ones, 50, 90, 99, 99.9 % on
+//! the axis of percentiles.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-/// How values are spread over an axis.
+/// How values are distributed over an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisScale {
     /// Evenly, from zero.
@@ -25,11 +25,11 @@ pub struct Axis {
     ticks: Vec<f64>,
 }
 
-/// Most nines that are told apart: 99.999 %.
+/// Maximum number of nines that are distinguished: 99.999 %.
 const NINES_MAX: f64 = 5.0;
 
 impl Axis {
-    /// An axis that holds all of `values`.
+    /// Returns an axis that holds all of `values`.
     pub fn over(values: impl Iterator<Item = f64>, scale: AxisScale) -> Self {
         let usable = values.filter(|it| it.is_finite() && (scale != AxisScale::Log || *it > 0.0));
         let (low, high) =
@@ -78,7 +78,7 @@ impl Axis {
         Self { low: 0.0, high, scale: AxisScale::Nines, ticks }
     }
 
-    /// Where `value` stands, 0 to 1; beyond the ends it stands at the end.
+    /// Returns the position of `value`, 0 to 1; values beyond the ends are at the end.
     fn position(&self, value: f64) -> f64 {
         let share = match self.scale {
             AxisScale::Linear => (value - self.low) / (self.high - self.low),
@@ -122,7 +122,7 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// A tick's number: `0.5`, `20`, `5k`, `1M`.
+/// Formats a tick's number: `0.5`, `20`, `5k`, `1M`.
 pub fn short(value: f64) -> String {
     let (scaled, suffix) = match value.abs() {
         it if it >= 1e9 => (value / 1e9, "G"),

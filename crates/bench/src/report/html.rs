@@ -1,5 +1,5 @@
-//! `report.html`: one file without anything from outside. First what is fast, slow and why; then the
-//! plots; then the tables.
+//! `report.html`: one file without external resources. First what is fast, slow and why; then the plots; then
+//! the tables.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::verdict::ms;
 /// Slow requests listed for each step.
 const SLOW_SHOWN: usize = 10;
 
-/// Colours of the stages, in the order of a request's way.
+/// Colours of the stages, in the order in which a request passes them.
 const STAGES: [(&str, &str); 6] = [
     ("auth", "#56b4e9"),
     ("parse", "#0072b2"),
@@ -35,7 +35,7 @@ th:first-child,td:first-child{text-align:left}th{color:#555;font-weight:600;posi
 svg{max-width:100%;height:auto}details{margin:.3rem 0}code{font-size:12px;overflow-wrap:anywhere}
 ";
 
-/// The file's text.
+/// Renders the file's text.
 pub fn render(result: &RunResult) -> Result<String, BenchError> {
     let title = escape(&result.title);
     let mut html = format!(
@@ -91,7 +91,7 @@ bare server: closed load on a server with the same number of bytes and no store;
 const LONG_LEGEND: &str =
     "<p class=\"caption\">begin: from sending the request to the head of its answer.</p>\n";
 
-/// One row a step: how fast, and what bounded it.
+/// Renders one row per step: how fast it was, and what limited it.
 fn verdicts(result: &RunResult) -> String {
     let mut html = "<div class=\"scroll\"><table><tr><th>step</th><th>answered</th><th>p50</th><th>p99</th>\
                     <th style=\"text-align:left\">bound by</th><th style=\"text-align:left\">evidence</th></tr>\n"
@@ -122,7 +122,7 @@ fn class(bound_by: BoundBy) -> &'static str {
     }
 }
 
-/// Where the server's time went: a bar for each step, as long as the mean time of a request.
+/// Renders where the server's time went: a bar for each step, as long as the mean time of a request.
 fn stages(result: &RunResult) -> String {
     let steps: Vec<&StepResult> =
         shown(result).filter(|step| mean_stages(step).iter().any(|it| it.1 > 0.0)).collect();
@@ -157,7 +157,7 @@ fn stages(result: &RunResult) -> String {
     html + "</table>\n"
 }
 
-/// Mean time of a request in each of [`STAGES`], in milliseconds.
+/// Returns the mean time of a request in each of [`STAGES`], in milliseconds.
 fn mean_stages(step: &StepResult) -> Vec<(&'static str, f64)> {
     // Stages are passed by warm-up requests too, so the divisor is the most frequent stage's own count.
     let n =
@@ -197,7 +197,7 @@ fn table(rows: &[Vec<String>]) -> String {
     html + "</table></div>\n"
 }
 
-/// The slowest requests with the server's own timing.
+/// Renders the slowest requests with the server's own timing.
 fn slowest(result: &RunResult) -> String {
     let mut html = "<h2>Slowest requests</h2>\n".to_owned();
     for step in shown(result).filter(|step| !step.total.slowest.is_empty()) {

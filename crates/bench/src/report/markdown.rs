@@ -1,5 +1,5 @@
-//! `report.md`: what was measured where, the table with the published figures beside ours, the verdicts,
-//! and what went wrong.
+//! `report.md`: what was measured where, the table with the published figures beside ours, the verdicts, and
+//! failures.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::result::BoundBy;
 use crate::result::{Ended, RunResult, StepKind, StepResult, WorkDone};
 use crate::verdict::{ms, rate, speed, thousands};
 
-/// The file's text.
+/// Renders the file's text.
 pub fn render(result: &RunResult) -> String {
     let mut text = String::new();
     head(&mut text, result);
@@ -44,7 +44,7 @@ pub fn render(result: &RunResult) -> String {
     text
 }
 
-/// What the ratio means, for both reports.
+/// The explanation of the ratio, for both reports.
 pub const RATIO_NOTE: &str = "Ratio: published over ours for latency, ours over published for rates, so that more than 1 \
 is better. Of a published range the end that is worst for us counts. The published figures come from another \
 machine: read the ratio as what a user of that installation would notice, not as a comparison of programs.";
@@ -54,7 +54,7 @@ fn write(text: &mut String, part: &str) {
     text.write_str(part).expect("writing to a string cannot fail");
 }
 
-/// How a run ended, in words.
+/// Returns how a run ended, in words.
 pub fn ended(result: &RunResult) -> String {
     match &result.ended {
         Ended::Complete => "complete".to_owned(),
@@ -63,7 +63,7 @@ pub fn ended(result: &RunResult) -> String {
     }
 }
 
-/// The facts at the head of both reports: name and value.
+/// Returns the facts at the head of both reports: name and value.
 pub fn facts(result: &RunResult) -> Vec<(String, String)> {
     let machine = &result.machine;
     let mut facts = vec![
@@ -117,14 +117,14 @@ fn head(text: &mut String, result: &RunResult) {
     }
 }
 
-/// The steps that tables show: the trials of a search are in `result.json` alone.
+/// Returns the steps that tables show: the trials of a search are only in `result.json`.
 pub fn shown(result: &RunResult) -> impl Iterator<Item = &StepResult> {
     result.steps.iter().filter(|step| step.kind != StepKind::Trial)
 }
 
-/// The run in a few sentences: what was kept, what was not and why, the highest rates.
+/// Summarises the run in a few sentences: which rates were kept, which were not and why, the highest rates.
 pub fn headlines(result: &RunResult) -> Vec<String> {
-    /// Sentences of one kind at most; the tables have the rest.
+    /// Maximum number of sentences of one kind; the tables have the rest.
     const SENTENCES_MAX: usize = 12;
     let mut sentences: Vec<String> =
         result.tables.iter().map(|own| format!("{}: {}.", own.title, own.summary)).collect();
@@ -164,7 +164,7 @@ pub fn headlines(result: &RunResult) -> Vec<String> {
 
 fn sentence(step: &StepResult, what: &str) -> String {
     let bound_by = step.verdict.bound_by.words();
-    // The evidence stands with the verdicts; here it would hide the figures.
+    // The evidence is listed with the verdicts; here it would hide the figures.
     match &step.work {
         Some(_) => format!("{}: {}; bound by {bound_by}.", step.name, speed(step)),
         None if step.total.n_ok == 1 => format!("{}: {}.", step.name, ms(step.total.latency.max_ms)),
@@ -231,7 +231,7 @@ pub fn results(result: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// The rate of a step: of its answers, or of the work that they stood for.
+/// Returns the rate of a step: of its answers, or of the work they represent.
 pub fn answered(step: &StepResult) -> String {
     step.work.as_ref().map_or_else(
         || rate(step.throughput_per_s),
@@ -239,9 +239,9 @@ pub fn answered(step: &StepResult) -> String {
     )
 }
 
-/// Header and rows of the steps whose answers are long: when they begin, and how many bytes come.
+/// Returns header and rows of the steps with long answers: when they begin, and their size.
 pub fn long_answers(result: &RunResult) -> Vec<Vec<String>> {
-    /// Answers from here on are sent while they are made, by servers that can.
+    /// Answers of this size and above are sent while they are generated, by servers that can.
     const LONG_BYTES: f64 = 65_536.0;
     let header = ["step", "answered", "mean answer", "all answers", "begin p50", "begin p99", "begin max"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -287,7 +287,7 @@ pub fn published(result: &RunResult) -> Vec<Vec<String>> {
 fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> {
     let latency = &step.total.latency;
     let works = step.total.n_ok > 0;
-    // Requests without answer count with the age they had: ours is then at least that, the ratio at most.
+    // Unanswered requests count with the age they had: ours is then at least that, the ratio at most.
     let is_bound = step.total.n_unsent + step.total.n_timeouts > 0;
     let lower = [
         ("p50", published.p50_ms, latency.p50_ms),
@@ -322,12 +322,12 @@ fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> 
     rows
 }
 
-/// A ratio with a precision that suits its size.
+/// Formats a ratio with a precision that suits its size.
 fn in_digits(ratio: f64) -> String {
     if ratio < 100.0 { format!("{ratio:.1}") } else { thousands(ratio.round() as u64) }
 }
 
-/// A figure, or a range of figures.
+/// Formats a figure, or a range of figures.
 pub fn in_words(range: Range, words: fn(f64) -> String) -> String {
     let (low, high) = (words(range.low), words(range.high));
     if low == high { low } else { format!("{low} to {high}") }
@@ -337,7 +337,7 @@ fn published_table(result: &RunResult) -> String {
     table(&published(result))
 }
 
-/// A Markdown table; the first row is the header.
+/// Renders a Markdown table; the first row is the header.
 pub fn table(rows: &[Vec<String>]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {

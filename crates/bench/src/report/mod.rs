@@ -1,4 +1,4 @@
-//! Reports of a run: `report.md` for reading in a terminal or a repository, `report.html` for looking at,
+//! Reports of a run: `report.md` for reading in a terminal or a repository, `report.html` for viewing,
 //! `result.json` for programs, `raw.csv.gz` for those who distrust all three.
 
 pub mod axis;
@@ -32,12 +32,13 @@ pub fn write_result(result: &RunResult, out: &Path) -> Result<(), BenchError> {
     write(&path, &json)
 }
 
-/// Writes beside and renames, so that a full disk or a kill never leaves half a file in place of a whole.
+/// Writes a temporary file and renames it, so that a full disk or a kill never leaves a partial file in place
+/// of a complete one.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), BenchError> {
     let temporary = path.with_extension("part");
     let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|source| {
-        // What could not be written whole is of no use; its own removal may fail for the same reason.
+        // An incomplete file is useless; removing it may fail for the same reason.
         let _kept = fs::remove_file(&temporary);
         BenchError::Write { path: path.to_owned(), source }
     })

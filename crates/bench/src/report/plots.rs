@@ -9,10 +9,10 @@ use crate::error::BenchError;
 use crate::observe::Sample;
 use crate::result::{RunResult, StepKind, StepResult};
 
-/// Most lines in one plot; more cannot be told apart.
+/// Maximum number of lines in one plot; more cannot be distinguished.
 const LINES_MAX: usize = 8;
 
-/// Colours that people with any kind of colour vision tell apart on white (Okabe and Ito, 2008).
+/// Colours that people with any kind of colour vision can distinguish on white (Okabe and Ito, 2008).
 const COLOURS: [RGBColor; LINES_MAX] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -24,10 +24,10 @@ const COLOURS: [RGBColor; LINES_MAX] = [
     RGBColor(170, 150, 0),
 ];
 
-/// Requests below which percentiles say nothing.
+/// Minimum number of requests for meaningful percentiles.
 const PERCENTILES_MIN: u64 = 20;
 
-/// Points below which a curve over time says nothing.
+/// Minimum number of points for a meaningful curve over time.
 const OVER_TIME_MIN: usize = 5;
 
 /// Size in pixels.
@@ -38,9 +38,9 @@ const SIZE: (u32, u32) = (860, 380);
 pub enum Mark {
     /// Joined.
     Joined,
-    /// Joined, and each visible.
+    /// Joined, with each point visible.
     JoinedDots,
-    /// Each for itself.
+    /// Separate points.
     Dots,
 }
 
@@ -77,7 +77,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// The legend: name and colour of each line, as `#rrggbb`.
+    /// Returns the legend: name and colour of each line, as `#rrggbb`.
     pub fn legend(&self) -> Vec<(String, String)> {
         let colour = |index: usize| {
             let RGBColor(red, green, blue) = COLOURS[index % LINES_MAX];
@@ -86,7 +86,7 @@ impl Plot {
         self.lines.iter().enumerate().map(|(index, line)| (line.name.clone(), colour(index))).collect()
     }
 
-    /// The plot as an SVG element.
+    /// Draws the plot as an SVG element.
     pub fn draw(&self) -> Result<String, BenchError> {
         let mut svg = String::new();
         self.draw_into(&mut svg)
@@ -138,7 +138,7 @@ impl Plot {
     }
 }
 
-/// All plots of a run.
+/// Returns all plots of a run.
 pub fn plots(result: &RunResult) -> Vec<Plot> {
     let mut plots = Vec::new();
     for (conditions, steps) in families(result) {
@@ -168,7 +168,7 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
 /// Steps of one family, and the line each belongs to.
 type Family<'a> = Vec<(String, &'a StepResult)>;
 
-/// Steps that belong into one plot: all that differ only in the load and in the label with the most
+/// Groups steps that belong in one plot: all that differ only in the load and in the label with the most
 /// values, which names the lines.
 fn families(result: &RunResult) -> Vec<(String, Family<'_>)> {
     let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -201,7 +201,7 @@ fn families(result: &RunResult) -> Vec<(String, Family<'_>)> {
     families
 }
 
-/// A condition in words: a number says nothing without its name, words do.
+/// Formats a condition: a number means nothing without its name, words do.
 fn named(name: &str, value: &str) -> String {
     if value.starts_with(|it: char| it.is_ascii_digit()) {
         format!("{name} {value}")
@@ -221,7 +221,7 @@ fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
     let mut chosen: Vec<(String, String, &StepResult)> = Vec::new();
     for (name, step) in steps.iter().filter(|(_, step)| usable(step) && step.repeat == 0) {
         let load = step.labels.get("load").map_or("", String::as_str);
-        // One line for each name; of one name, one for each load.
+        // One line for each name; with only one name, one for each load.
         if n_names == 1 {
             chosen.push((name.clone(), load.to_owned(), step));
         } else if step.kind != StepKind::Saturation {
@@ -257,7 +257,8 @@ fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
     })
 }
 
-/// The distribution as far as there are requests beyond each percentile; then only the maximum is left.
+/// Returns the distribution as far as there are requests beyond each percentile; after that only the maximum
+/// is left.
 fn percentiles(step: &StepResult) -> Vec<(f64, f64)> {
     let last = 100.0 * (1.0 - 1.0 / step.total.latency.n.max(2) as f64);
     let told = step.total.distribution.iter().filter(|[percentile, _]| *percentile < last);
@@ -312,7 +313,7 @@ fn over_time(result: &RunResult) -> Vec<Plot> {
         offsets
             .iter()
             .flat_map(|(offset_s, step)| {
-                // The part of a second at the end of the step and answers after it would look like a fall.
+                // The incomplete second at the end of the step and answers after it would look like a drop.
                 let whole =
                     step.total.seconds.iter().filter(|it| (it.at_s + 1) as f64 <= step.measured_s + 0.01);
                 whole.map(move |second| (offset_s + second.at_s as f64 + 0.5, value(second)))

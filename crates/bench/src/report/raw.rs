@@ -1,5 +1,5 @@
-//! `raw.csv.gz`: everything counted, in long form (one value a line), for spreadsheets and statistics
-//! programs. Compressed, as a long run fills tens of megabytes. Columns: step, repeat, flow, record, at, name, value.
+//! `raw.csv.gz`: all counts, in long form (one value a line), for spreadsheets and statistics programs. Compressed,
+//! as a long run fills tens of megabytes. Columns: step, repeat, flow, record, at, name, value.
 //!
 //! `record` is `second` (at: second of the window; values by name), `bucket` (at: latency in
 //! microseconds; value: count) or `sample` (at: second; resources by name).
@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use crate::observe::Sample;
 use crate::result::{FlowResult, RunResult, StepResult};
 
-/// The file: the text, by gzip.
+/// Returns the file: the text, compressed by gzip.
 pub fn compressed(result: &RunResult) -> io::Result<Vec<u8>> {
     let mut out = GzEncoder::new(Vec::new(), Compression::best());
     out.write_all(render(result).as_bytes())?;

@@ -1,7 +1,8 @@
-//! `conclave-load`: an Open Directory of the published size, sent to a server that serves it already: categories in parts
-//! of its structure file, each one import and one transaction.
+//! `conclave-load`: an Open Directory of the published size, sent to a running server: categories in parts of its
+//! structure file, each one import and one transaction.
 //!
-//! `pinakes import topics` loads the same from a file, without a server between; what that takes it says itself.
+//! `pinakes import topics` loads the same from a file, without a server in between, and prints how long it
+//! takes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -29,16 +30,16 @@ pub struct ConclaveLoadArgs {
     /// Topics to send. Default: by scale, 20,000 or 780,000.
     #[arg(long)]
     pub topics: Option<u64>,
-    /// Topics of one request.
+    /// Topics per request.
     #[arg(long, default_value_t = 5_000)]
     pub batch: u64,
-    /// The map; what it holds already is merged with.
+    /// The map; its existing content is merged with.
     #[arg(long, default_value = "load")]
     pub map: String,
     /// Environment variable with the token of an administrator.
     #[arg(long, value_name = "NAME")]
     pub token_env: String,
-    /// Requests under way at a time.
+    /// Concurrent requests.
     #[arg(long, default_value_t = 2)]
     pub connections: usize,
 }

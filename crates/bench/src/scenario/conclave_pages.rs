@@ -1,5 +1,5 @@
-//! `conclave-pages`: the page of one topic again and again, as it was published, and of random topics, by users who are
-//! signed in, at more and more connections; beside a writer too.
+//! `conclave-pages`: the page of one topic again and again, as in the published figures, and of random topics, by users
+//! who are signed in, at more and more connections; also with a concurrent writer.
 //!
 //! The topics are those of `pinakes bench generate topics-structure`, loaded with `pinakes import topics`.
 
@@ -32,13 +32,14 @@ pub struct ConclavePagesArgs {
     /// The map.
     #[arg(long, default_value = "default")]
     pub map: String,
-    /// Environment variable with a token: pages are asked for by whom it stands for. Without it nobody is signed in.
+    /// Environment variable with a token: pages are requested by its user. Without it nobody is signed in.
     #[arg(long, value_name = "NAME")]
     pub token_env: Option<String>,
     /// Numbers of connections. Default: by scale, 8, 256 or 8 to 8192.
     #[arg(long, value_delimiter = ',')]
     pub connections: Vec<usize>,
-    /// Changes per second of the writer beside random pages; 0 leaves that step out. Needs a token that may edit.
+    /// Changes per second of the writer concurrent with random pages; 0 leaves that step out. Needs a token that
+    /// may edit.
     #[arg(long, default_value_t = 50.0)]
     pub writes: f64,
 }
@@ -68,7 +69,7 @@ fn headers(args: &ConclavePagesArgs) -> Result<HeaderMap, BenchError> {
 
 /// Headers with the token of an environment variable.
 pub(super) fn headers_of(name: &str) -> Result<HeaderMap, BenchError> {
-    // The token itself is in no message.
+    // No message contains the token itself.
     let wrong = |reason: &str| BenchError::BadOption {
         option: "--token-env",
         value: name.to_owned(),

@@ -1,6 +1,6 @@
-//! `dataverse-deposit`: the life of a deposit in five calls, as the published `JMeter` plan sends them: a collection is made, a
-//! dataset in it, a file is uploaded, and both are deleted. A hundred users begin one after the other and do this ten
-//! times each.
+//! `dataverse-deposit`: the life of a deposit in five calls, as the published `JMeter` plan sends them: a collection is
+//! created, a dataset in it, a file is uploaded, and both are deleted. A hundred users begin one after the other and do
+//! this ten times each.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ const FLOWS: [&str; 5] = [
     "delete the dataset",
     "delete the collection",
 ];
-/// Separates the parts of an upload; files of random bytes do not hold it.
+/// Separates the parts of an upload; files of random bytes do not contain it.
 const BOUNDARY: &str = "pinakes-bench-8d1f0c54b2a94e63";
 const KEY: HeaderName = HeaderName::from_static("x-dataverse-key");
 /// Larger files are uploaded by fewer users, once each: the client holds a file in memory for each of them.
@@ -52,13 +52,13 @@ pub struct DataverseDepositArgs {
     /// Server, scale and report.
     #[command(flatten)]
     pub common: CommonArgs,
-    /// Environment variable with the API token of a user who may make collections.
+    /// Environment variable with the API token of a user who may create collections.
     #[arg(long, value_name = "NAME")]
     pub token_env: String,
     /// Alias of the collection under which the run makes its own.
     #[arg(long, default_value = "root")]
     pub parent: String,
-    /// Users. Default: 100, with files above 10 MB 8.
+    /// Users. Default: 100, or 8 with files above 10 MB.
     #[arg(long)]
     pub users: Option<usize>,
     /// How often each user makes a deposit. Default: 10, with files above 10 MB once.
@@ -157,7 +157,7 @@ fn group(connections: usize, load: Load, script: Script) -> Group {
     Group { name: String::new(), load, connections, work: Work::Script(script) }
 }
 
-/// Headers with the token of an environment variable; the token itself is in no message.
+/// Returns headers with the token of an environment variable; no message contains the token itself.
 fn headers(name: &str) -> Result<HeaderMap, BenchError> {
     let wrong = |reason: &str| BenchError::BadOption {
         option: "--token-env",
@@ -170,11 +170,11 @@ fn headers(name: &str) -> Result<HeaderMap, BenchError> {
     Ok(HeaderMap::from_iter([(KEY, value)]))
 }
 
-/// Makes deposits and remembers what is not deleted yet.
+/// Makes deposits and remembers those not deleted yet.
 #[derive(Clone)]
 struct Deposits {
     target: Arc<Target>,
-    /// Begins the alias of each collection of this run.
+    /// Prefix of the aliases of this run's collections.
     tag: String,
     headers: HeaderMap,
     parent: String,
@@ -182,7 +182,7 @@ struct Deposits {
     left: Arc<Mutex<BTreeMap<String, Option<u64>>>>,
 }
 
-/// Headers of the kinds of request, shared by all of them.
+/// Headers of the types of requests, shared by all of them.
 struct Headers {
     bare: Arc<HeaderMap>,
     json: Arc<HeaderMap>,
@@ -203,7 +203,8 @@ impl Deposits {
         }
     }
 
-    /// One collection, so that a wrong address, token or parent is told before anything is measured.
+    /// Makes one collection, so that a wrong address, token or parent is reported before anything is
+    /// measured.
     async fn try_one(&self) -> Result<(), BenchError> {
         let (alias, headers) = (format!("{}first", self.tag), self.all_headers());
         self.note(&alias, None);
@@ -225,14 +226,14 @@ impl Deposits {
         }
     }
 
-    /// Deletes what interrupted passes left. Gives how many collections stay.
+    /// Deletes leftovers of interrupted passes. Returns how many collections remain.
     async fn clean(&self) -> usize {
         let left = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
         let headers = self.all_headers();
         let mut n_left = 0;
         for (alias, dataset) in left {
             if let Some(id) = dataset {
-                // When it stays, so does its collection, and that is counted.
+                // If it remains, so does its collection, which is counted.
                 let _gone = single(&self.target, &self.delete(&headers, &dataset_path(id))).await;
             }
             let answer = single(&self.target, &self.delete(&headers, &collection_path(&alias))).await;
@@ -257,7 +258,7 @@ impl Deposits {
             .collect();
         let (deposits, headers, contents) = (self.clone(), Arc::new(self.all_headers()), Arc::new(contents));
         let step = hash(seed, file_bytes as u64) & 0xffff;
-        // Users and passes of the second step count from 0 again; aliases must not come again.
+        // Users and passes of the second step count from 0 again; aliases must not be reused.
         let n_passes = Arc::new(AtomicU64::new(0));
         Script {
             flows: FLOWS.iter().map(|it| (*it).to_owned()).collect(),
@@ -314,13 +315,13 @@ fn collection_path(alias: &str) -> String {
     format!("/api/dataverses/{alias}")
 }
 
-/// The number of what an answer says was made.
+/// Returns the number of the object that an answer says was created.
 fn number_of(answer: &Answer) -> Option<u64> {
     let body: Value = serde_json::from_slice(&answer.body).ok()?;
     body["data"]["id"].as_u64()
 }
 
-/// The smallest dataset that Dataverse takes: title, author, contact, description, subject.
+/// Returns the smallest dataset that Dataverse accepts: title, author, contact, description, subject.
 fn dataset(alias: &str) -> Bytes {
     let one = |name: &str, value: &str| {
         (
@@ -346,7 +347,7 @@ fn dataset(alias: &str) -> Bytes {
     json!({"datasetVersion": {"metadataBlocks": blocks}}).to_string().into()
 }
 
-/// A form with the file and its description; no two files of a run begin alike.
+/// Returns a form with the file and its description; no two files of a run begin alike.
 fn upload(alias: &str, contents: &[u8]) -> Bytes {
     let described =
         json!({"description": "Made by a load test.", "categories": ["Data"], "restrict": "false"});

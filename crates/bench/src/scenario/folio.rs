@@ -1,4 +1,4 @@
-//! What the FOLIO scenarios share: tenant, login, single requests. Only the public interface is used, so the same
+//! Shared by the FOLIO scenarios: tenant, login, single requests. Only the public interface is used, so the same
 //! scenario runs against the original server.
 
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct FolioArgs {
     /// Tenant.
     #[arg(long, default_value = "default")]
     pub tenant: String,
-    /// Account that may do what the scenario does. Its password comes from `PINAKES_BENCH_PASSWORD`.
+    /// Account with the rights that the scenario needs. Its password comes from `PINAKES_BENCH_PASSWORD`.
     #[arg(long)]
     pub username: String,
     /// Its password; visible to other users of this machine, so better in the environment.
@@ -32,7 +32,7 @@ pub struct FolioArgs {
     pub password: Option<String>,
 }
 
-/// Leaves the password out.
+/// Omits the password.
 impl fmt::Debug for FolioArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut it = f.debug_struct("FolioArgs");
@@ -99,12 +99,12 @@ impl Session {
         Arc::clone(&self.preflight)
     }
 
-    /// The request target of `path` at this server.
+    /// Returns the request target of `path` at this server.
     pub fn path(&self, path: &str) -> String {
         self.target.path(path)
     }
 
-    /// Sends one request and gives its answer, whatever it is.
+    /// Sends one request and returns its answer, whatever it is.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -116,7 +116,7 @@ impl Session {
         single(&self.target, &request).await
     }
 
-    /// Makes a record and gives its id.
+    /// Creates a record and returns its id.
     pub async fn create(&self, path: &str, body: &Value) -> Result<String, BenchError> {
         let answer = self.send(Method::POST, path, Some(body)).await?;
         let made: Option<Value> = serde_json::from_slice(&answer.body).ok();
@@ -131,24 +131,24 @@ impl Session {
         }
     }
 
-    /// The body of an answer, `null` when it is no JSON.
+    /// Returns the body of an answer, `null` if it is not JSON.
     pub async fn get(&self, path: &str) -> Result<Value, BenchError> {
         let answer = self.send(Method::GET, path, None).await?;
         Ok(serde_json::from_slice(&answer.body).unwrap_or_default())
     }
 
-    /// Deletes a record; gives 1 when it stays.
+    /// Deletes a record; returns 1 if it remains.
     pub async fn delete(&self, path: &str) -> Result<u64, BenchError> {
         let answer = self.send(Method::DELETE, path, None).await?;
         Ok(u64::from(!answer.is_success() && answer.status != 404))
     }
 
-    /// Asks for a deletion that the server need not know.
+    /// Requests a deletion that the server need not support.
     pub async fn try_delete(&self, path: &str) -> Result<(), BenchError> {
         self.send(Method::DELETE, path, None).await.map(drop)
     }
 
-    /// Whether a data import of the tenant is running; not, when the server has no such interface.
+    /// Returns whether a data import of the tenant is running; false if the server has no such interface.
     pub async fn is_import_running(&self) -> Result<bool, BenchError> {
         let path = "/metadata-provider/jobExecutions?uiStatusAny=RUNNING&limit=1";
         Ok(self.get(path).await?["totalRecords"].as_u64().is_some_and(|it| 0 < it))

@@ -1,8 +1,8 @@
-//! `folio-desk`: lending and taking back at the desks of a library, as the published check-in/check-out script does.
+//! `folio-desk`: check-out and check-in at the desks of a library, as the published check-in/check-out script does.
 //!
-//! Each of N users at a desk lends an item by barcode and takes it back, over and over, with the reads that the pages
+//! Each of N users at a desk checks an item out by barcode and in again, over and over, with the reads that the pages
 //! of the desk make around it and the `OPTIONS` that a browser sends before each. An import that runs on the server
-//! meanwhile is noticed and named in the step.
+//! meanwhile is detected and named in the step.
 
 mod library;
 pub(super) mod times;
@@ -40,7 +40,7 @@ const CHECK_OUT: usize = 0;
 const CHECK_IN: usize = 1;
 const READS: usize = 2;
 const PREFLIGHT: usize = 3;
-/// What is timed; of these the first was published.
+/// The timed transactions; figures for the first one were published.
 pub(super) const WHOLE_CHECK_OUT: &str = "a check-out with its reads";
 const WHOLE_CHECK_IN: &str = "a check-in with its reads";
 const CHECK_OUT_ALONE: &str = "the request of a check-out";
@@ -60,13 +60,13 @@ pub struct FolioDeskArgs {
     /// Numbers of users at desks. Default: by scale, 5 or 1,5,20.
     #[arg(long, value_delimiter = ',')]
     pub desks: Vec<usize>,
-    /// Items of each user, lent in turn.
+    /// Items of each user, checked out in turn.
     #[arg(long, default_value_t = 20)]
     pub items: usize,
-    /// Send the lending and taking back alone, without the reads and `OPTIONS` around them.
+    /// Send only the check-outs and check-ins, without the reads and `OPTIONS` around them.
     #[arg(long)]
     pub bare: bool,
-    /// Pause of a user after each item, in milliseconds; in no transaction's time.
+    /// Pause of a user after each item, in milliseconds; not part of any transaction's time.
     #[arg(long, default_value_t = 0)]
     pub think_ms: u64,
     /// Leave the data in the server afterwards.
@@ -151,7 +151,7 @@ async fn measure(
     Ok(())
 }
 
-/// A step of desks and whoever works beside them.
+/// Returns a step of desks and concurrent groups.
 pub(super) fn desk_step(runner: &Runner, n_desks: usize, import: &str, groups: Vec<Group>) -> Step {
     let labels = [("desks", n_desks.to_string()), ("import", import.to_owned())];
     Step {
@@ -166,13 +166,13 @@ pub(super) fn desk_step(runner: &Runner, n_desks: usize, import: &str, groups: V
 /// How users at desks work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habit {
-    /// Without the reads and `OPTIONS` around lending and taking back.
+    /// Without the reads and `OPTIONS` around check-out and check-in.
     pub(super) is_bare: bool,
     /// Pause after each item.
     pub(super) think: Duration,
 }
 
-/// Users at desks, who lend and take back until the step is over.
+/// Returns users at desks, who check out and check in until the step is over.
 pub(super) fn desks(
     session: &Session,
     library: &Library,
@@ -188,7 +188,7 @@ pub(super) fn desks(
     }
 }
 
-/// One item lent and taken back.
+/// Returns the script of one item checked out and in.
 fn script(session: &Session, library: &Library, is_bare: bool, times: &Times) -> Script {
     let desk = Arc::new(Desk { session: session.clone(), library: library.clone(), is_bare });
     let times = times.clone();
@@ -267,7 +267,7 @@ impl Desk {
         user.send(PREFLIGHT, request).await.map(drop)
     }
 
-    /// The check-out page, the patron, the item.
+    /// Returns the requests of the check-out page, the patron, the item.
     fn before_lending(&self, patron: &Patron, item: &Item) -> Vec<String> {
         let (id, barcode) = (&patron.id, &patron.barcode);
         vec![
@@ -293,7 +293,7 @@ impl Desk {
         ]
     }
 
-    /// The check-in page and the item.
+    /// Returns the requests of the check-in page and the item.
     fn before_taking_back(&self, item: &Item) -> Vec<String> {
         vec![
             "/groups".to_owned(),

@@ -1,5 +1,5 @@
-//! `folio-import`: files of MARC authorities through FOLIO's data import, as the published report has them: 1,000 to
-//! 50,000 records in one tenant, with desks at work beside, and in several tenants at once.
+//! `folio-import`: files of MARC authorities through FOLIO's data import, as in the published report: 1,000 to
+//! 50,000 records in one tenant, with concurrent desks, and in several tenants at once.
 
 pub(crate) mod arguments;
 mod pass;
@@ -97,7 +97,8 @@ async fn measure(
     outcome
 }
 
-/// Imports of one tenant by size, one that matches, then several tenants at once. Gives the rates in a sentence.
+/// Runs imports of one tenant by size, one that matches, then several tenants at once. Returns a sentence with
+/// the rates.
 async fn imports(
     args: &FolioImportArgs,
     runner: &mut Runner,
@@ -137,14 +138,15 @@ async fn imports(
 /// A step of imports.
 struct Import {
     name: String,
-    /// Of each tenant.
+    /// Number of records for each tenant.
     n_records: u64,
     n_tenants: usize,
-    /// Instead of the run's.
+    /// Used instead of the run's profile.
     profile: Option<Profile>,
 }
 
-/// Measures a step as often as the timing says, each time with new records. Gives the median rate of records.
+/// Measures a step as often as the timing says, each time with new records. Returns the median rate of
+/// records.
 async fn several(
     args: &FolioImportArgs,
     runner: &mut Runner,
@@ -193,7 +195,7 @@ fn import_step(import: &Import, group: Group) -> Step {
     }
 }
 
-/// A fast import that loses records is not fast: counts what was not created, and says so.
+/// Counts and reports records that were not created: a fast import that loses records is not fast.
 async fn check(
     runner: &mut Runner,
     site: &Site,
@@ -219,7 +221,7 @@ async fn check(
     Ok(n_missing)
 }
 
-/// Desks alone, then beside an import that is begun again whenever it is over.
+/// Measures desks alone, then during an import that is restarted whenever it is over.
 async fn beside(
     args: &FolioImportArgs,
     runner: &mut Runner,

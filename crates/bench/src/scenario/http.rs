@@ -60,8 +60,8 @@ pub struct HttpArgs {
     /// A further flow, `name,share,METHOD,/path[,body file]`; may be repeated. Without any, all requests are alike.
     #[arg(long = "flow")]
     pub flows: Vec<String>,
-    /// A flow beside the others over connections of its own, `name,METHOD,/path[,body file]`: bulk beside
-    /// interactive.
+    /// A concurrent flow over connections of its own, `name,METHOD,/path[,body file]`: bulk load beside
+    /// interactive load.
     #[arg(long)]
     pub beside: Option<String>,
     /// Connections of `--beside`.
@@ -85,7 +85,7 @@ pub struct HttpArgs {
     /// Stepped mode: number of rates.
     #[arg(long, default_value_t = 5)]
     pub steps: u32,
-    /// Closed mode: the users start spread over this time, in seconds.
+    /// Closed mode: the users start distributed over this time, in seconds.
     #[arg(long, default_value_t = 0.0)]
     pub ramp_up_s: f64,
     /// Closed mode: passes of each user. Default: until the step's time is over.
@@ -203,7 +203,7 @@ fn flows(args: &HttpArgs) -> Result<Flows, BenchError> {
     Ok(Flows { mix, beside })
 }
 
-/// `METHOD,/path[,body file]`.
+/// Parses `METHOD,/path[,body file]`.
 fn flow(
     option: &'static str,
     name: &str,
@@ -234,7 +234,7 @@ fn read_body(path: &Path) -> Result<Bytes, BenchError> {
 fn headers(lines: &[String]) -> Result<HeaderMap, BenchError> {
     let mut headers = HeaderMap::new();
     for line in lines {
-        // The value may be a secret: messages name the header alone.
+        // The value may be a secret: messages contain only the header's name.
         let (name, value) =
             line.split_once(':').ok_or_else(|| bad("--header", "", "expected Name: value"))?;
         let parsed =

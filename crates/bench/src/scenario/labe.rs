@@ -1,5 +1,6 @@
-//! `labe`: citation documents of a catalogue. Random ids at several numbers of connections, each asked for once and again,
-//! for everybody and for one institution; ids that have no citations; and the thousand dearest, each once.
+//! `labe`: citation documents of a catalogue. Random ids at several numbers of connections, each requested once and
+//! repeatedly, for everybody and for one institution; ids that have no citations; and the thousand most expensive, each
+//! once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,17 +21,18 @@ use crate::runner::{COUNTED_WORK_MAX, Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
-/// Ids that are asked for again and again where answers may come from a cache.
+/// Number of ids that are requested repeatedly where answers may come from a cache.
 const N_AGAIN: usize = 1_000;
 /// Answer to an id that has no citations.
 const NO_CITATIONS: u16 = 404;
 /// Connections of the step of ids without citations.
 const UNCITED_CONNECTIONS: usize = 32;
-/// Connections of the dearest ids at a constant rate.
+/// Connections for the most expensive ids at a constant rate.
 const DEAREST_CONNECTIONS: usize = 32;
 /// A path segment: what must be escaped.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// Odd, and near the golden ratio of 2^64: steps through a list of ids so that neighbours in time are none in the list.
+/// Odd, and near the golden ratio of 2^64: steps through a list of ids so that ids requested in succession are not
+/// neighbours in the list.
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Options of the scenario.
@@ -43,27 +45,27 @@ pub struct LabeArgs {
     /// Numbers of connections of the random ids. Default: 32; from scale seed on 8, 16, 32, 48.
     #[arg(long, value_delimiter = ',')]
     pub connections: Vec<usize>,
-    /// Numbers of connections of the dearest ids.
+    /// Numbers of connections of the most expensive ids.
     #[arg(long, value_delimiter = ',', default_value = "2,32")]
     pub dearest_connections: Vec<usize>,
-    /// Rate at which the dearest ids are asked for besides, per second.
+    /// Rate at which the most expensive ids are requested in addition, per second.
     #[arg(long, default_value_t = 150.0)]
     pub dearest_rate: f64,
-    /// How many ids are the dearest.
+    /// How many ids are the most expensive.
     #[arg(long, default_value_t = 1_000)]
     pub dearest: usize,
     /// Institution of the filtered steps.
     #[arg(long, default_value = "DE-14")]
     pub institution: String,
-    /// Ids of a catalogue of your own, one a line (what follows a tab is left out), instead of generated ones.
+    /// Ids of a catalogue of your own, one a line (text after a tab is ignored), instead of generated ones.
     #[arg(long, requires = "dearest_file")]
     pub ids_file: Option<PathBuf>,
-    /// Its dearest ids, one a line.
+    /// Its most expensive ids, one a line.
     #[arg(long, requires = "ids_file")]
     pub dearest_file: Option<PathBuf>,
 }
 
-/// The size of a generated library. The larger one is that at which the original was measured.
+/// Returns the size of a generated library. The larger one is that at which the original was measured.
 pub fn shape_of(scale: Scale) -> LibraryShape {
     match scale {
         Scale::Quick => LibraryShape { n_ids: 20_000, n_works: 20_000, n_citations: 400_000 },
@@ -82,10 +84,10 @@ pub async fn run(args: &LabeArgs, stop: &Stop) -> Result<Finished, BenchError> {
     Ok(runner.finish(outcome))
 }
 
-/// Paths to ask for.
+/// Paths to request.
 struct Ids {
     all: Arc<[String]>,
-    /// Without citations; empty if that is not known.
+    /// Ids without citations; empty if they are not known.
     uncited: Arc<[String]>,
     dearest: Arc<[String]>,
 }
@@ -135,7 +137,7 @@ async fn measure(args: &LabeArgs, runner: &mut Runner, ids: &Ids) -> Result<(), 
     for connections in connections(args) {
         for filter in ["", &format!("?i={}", args.institution)] {
             for turns in [Turns::Once, Turns::Again] {
-                // Whatever the server keeps of earlier steps is not to help the ids that are asked for once.
+                // Anything the server cached in earlier steps must not help the ids that are requested once.
                 empty_cache(runner).await?;
                 let step = random_ids(runner, ids, filter, turns, connections);
                 runner.measure(&step, StepKind::Closed, Some(published::labe_random())).await?;
@@ -165,10 +167,10 @@ fn connections(args: &LabeArgs) -> Vec<usize> {
     }
 }
 
-/// Whether ids come back.
+/// Whether ids are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turns {
-    /// Each is asked for once before any comes again.
+    /// Each is requested once before any is repeated.
     Once,
     /// A thousand of them, over and over.
     Again,
@@ -189,7 +191,7 @@ fn random_ids(runner: &Runner, ids: &Ids, filter: &str, turns: Turns, connection
     step(runner, &format!("{who}{again}"), connections, in_turn(runner, &paths, filter, 0))
 }
 
-/// Asks for `paths` in a scattered order, all of them before any comes again.
+/// Requests `paths` in a scattered order, all of them before any is repeated.
 fn in_turn(runner: &Runner, paths: &Arc<[String]>, filter: &str, offset: u64) -> RequestSource {
     let (paths, filter, headers) = (Arc::clone(paths), filter.to_owned(), Arc::new(HeaderMap::new()));
     let target = Arc::clone(&runner.target);
@@ -205,7 +207,7 @@ fn in_turn(runner: &Runner, paths: &Arc<[String]>, filter: &str, offset: u64) ->
     })
 }
 
-/// The next number from `near` on without a common divisor with `n`.
+/// Returns the next number from `near` on without a common divisor with `n`.
 fn coprime(near: u64, n: u64) -> u64 {
     let divisor = |mut a: u64, mut b: u64| {
         while b != 0 {
@@ -222,7 +224,7 @@ fn step(runner: &Runner, what: &str, connections: usize, source: RequestSource) 
     runner.closed_step(name, labels, connections, Flow::only("documents", source))
 }
 
-/// Each of the dearest ids once.
+/// Requests each of the most expensive ids once.
 async fn dearest(runner: &mut Runner, ids: &Ids, connections: usize, load: Load) -> Result<(), BenchError> {
     let n_ids = ids.dearest.len() as u64;
     let source = in_turn(runner, &ids.dearest, "", 2);
@@ -255,7 +257,7 @@ async fn single(runner: &Runner, method: Method, path: &str) -> Result<crate::cl
     })
 }
 
-/// Asks for the cache to be emptied, as `labed` offers.
+/// Requests that the cache be emptied, as `labed` offers.
 async fn empty_cache(runner: &mut Runner) -> Result<(), BenchError> {
     let answer = single(runner, Method::DELETE, "/cache").await?;
     if !answer.is_success() {
@@ -267,7 +269,7 @@ async fn empty_cache(runner: &mut Runner) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The dearest id must have an answer: else the server holds something else.
+/// Checks that the most expensive id has an answer: otherwise the server holds something else.
 async fn check(runner: &Runner, ids: &Ids) -> Result<(), BenchError> {
     let Some(path) = ids.dearest.first() else { return Ok(()) };
     let answer = single(runner, Method::GET, path).await?;

@@ -1,4 +1,4 @@
-//! `labe-data`: files of a library with the size of the `labe` scenario, from a seed, to be served by ours or by an original.
+//! `labe-data`: files of a library with the size of the `labe` scenario, from a seed, for our server or an original.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -29,7 +29,7 @@ pub struct LabeDataArgs {
     pub out: PathBuf,
 }
 
-/// Writes the files; gives the commands that serve them.
+/// Writes the files; returns the commands that serve them.
 pub fn run(args: &LabeDataArgs) -> Result<String, BenchError> {
     let folder = &args.out;
     std::fs::create_dir_all(folder).map_err(|source| BenchError::Write { path: folder.clone(), source })?;

@@ -1,11 +1,12 @@
-//! One scenario, one file: a published report that can be run again. Each has its `Args` (with
-//! [`CommonArgs`] flattened in) and a `run` that prepares data through the server's public interface,
-//! gives [`Step`](crate::load::Step)s to a [`Runner`], and cleans up.
+//! One scenario, one file: a published report that can be run again. Each has its `Args` (with [`CommonArgs`]
+//! flattened in) and a `run` that prepares data through the server's public interface, passes
+//! [`Step`](crate::load::Step)s to a [`Runner`], and cleans up.
 //!
 //! To add one: write `scenario/<name>.rs` after the pattern of `scicat_reads.rs`, put its published figures into
 //! `published.rs` with their conditions, add one variant to `Command` in `cli.rs`, and describe it in
-//! `docs/bench.md`. Dependent requests (create, then upload into what was created) are a
-//! [`Script`](crate::load::Script) in closed load; bulk beside interactive is two groups in one step.
+//! `docs/bench.md`. Dependent requests (create, then upload into the result) are a
+//! [`Script`](crate::load::Script) in closed load; concurrent bulk and interactive load are two groups in one
+//! step.
 
 pub mod conclave_load;
 pub mod conclave_pages;
@@ -56,20 +57,20 @@ pub struct CommonArgs {
     /// How much to run.
     #[arg(long, value_enum, default_value_t)]
     pub scale: Scale,
-    /// Folder for the report; made if needed. Default: `bench-<scenario>-<time>`.
+    /// Folder for the report; created if needed. Default: `bench-<scenario>-<time>`.
     #[arg(long)]
     pub out: Option<PathBuf>,
-    /// Allow a server on another machine. Only with the consent of whoever runs it.
+    /// Allow a server on another machine. Only with the consent of its operator.
     #[arg(long)]
     pub allow_remote: bool,
-    /// Process of the server to watch; several for a server and its database. Default: whoever listens
+    /// Process of the server to monitor; several for a server and its database. Default: the one that listens
     /// at the URL's port on this machine.
     #[arg(long = "pid")]
     pub pids: Vec<u32>,
     /// The server's metrics page in the Prometheus text format. Default: `/metrics` of the URL, if it answers.
     #[arg(long)]
     pub metrics_url: Option<String>,
-    /// Threads that send.
+    /// Sender threads.
     #[arg(long, default_value_t = 1)]
     pub client_threads: usize,
     /// Limit for one exchange, in seconds.
@@ -90,10 +91,10 @@ pub struct CommonArgs {
     /// Seed of the generated data.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Do not measure the client's ceiling and bare servers beside the steps.
+    /// Do not measure the client's ceiling and bare servers in addition to the steps.
     #[arg(long)]
     pub no_ceiling: bool,
-    /// What is measured, for the head of the report (product, version, settings).
+    /// What is measured, for the heading of the report (product, version, settings).
     #[arg(long, default_value = "")]
     pub server_note: String,
 }
@@ -194,7 +195,7 @@ impl CommonArgs {
     }
 }
 
-/// A duration from an option, which must be a number from 0 to a week.
+/// Returns a duration from an option, which must be a number from 0 to a week.
 pub fn seconds(option: &'static str, value_s: f64) -> Result<Duration, BenchError> {
     const WEEK_S: f64 = 7.0 * 86_400.0;
     if (0.0..=WEEK_S).contains(&value_s) {
@@ -207,7 +208,7 @@ pub fn seconds(option: &'static str, value_s: f64) -> Result<Duration, BenchErro
     })
 }
 
-/// A folder in the working directory, named by the time, so that no run overwrites another.
+/// Returns a folder in the working directory, named by the time, so that no run overwrites another.
 fn default_folder(scenario: &str) -> PathBuf {
     let now = time::OffsetDateTime::now_utc();
     PathBuf::from(format!(

@@ -1,4 +1,4 @@
-//! What the SciCat scenarios share: login, creating and deleting datasets. Only the public interface v3 is
+//! Shared by the SciCat scenarios: login, creating and deleting datasets. Only the public interface v3 is
 //! used, so the same scenario runs against the original server.
 
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ const DELETE_PASSWORD_VARIABLE: &str = "PINAKES_BENCH_DELETE_PASSWORD";
 /// Limit for logins and single requests outside the measurement.
 const SINGLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Datasets listed at once when cleaning up.
+/// Number of datasets listed at once when cleaning up.
 const CLEAN_PAGE: usize = 1000;
 
-/// Rounds without progress after which preparing or cleaning gives up.
+/// Rounds without progress after which preparing or cleaning is abandoned.
 const ROUNDS_MAX: u32 = 3;
 
-/// What is escaped in a path segment or query value.
+/// Characters escaped in a path segment or query value.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Accounts and data of the SciCat scenarios.
@@ -63,7 +63,7 @@ pub struct ScicatArgs {
     pub keep_data: bool,
 }
 
-/// Leaves the password out.
+/// Omits the password.
 impl fmt::Debug for ScicatArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScicatArgs").field("username", &self.username).finish_non_exhaustive()
@@ -107,12 +107,12 @@ impl Session {
         Arc::clone(&self.headers)
     }
 
-    /// The request target of `path` at this server.
+    /// Returns the request target of `path` at this server.
     pub fn path(&self, path: &str) -> String {
         self.target.path(path)
     }
 
-    /// Logs in again if the token is past half of its life. To be called before each step.
+    /// Logs in again if the token is past half of its lifetime. To be called before each step.
     pub async fn refresh(&mut self) -> Result<(), BenchError> {
         if Instant::now() >= self.renew_at { self.log_in().await } else { Ok(()) }
     }
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Sends one request outside the measurement and gives the answer, whatever its status.
+    /// Sends one request outside the measurement and returns the answer, whatever its status.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, BenchError> {
         let request = Request {
             method,
@@ -166,7 +166,7 @@ impl Session {
         single(&self.target, &request).await
     }
 
-    /// The first group of the account, as its identity tells.
+    /// Returns the first group of the account, according to its identity.
     async fn first_group(&self) -> Option<String> {
         let answer = self.send(Method::GET, "/api/v3/users/my/identity", None).await.ok()?;
         let identity: Value = serde_json::from_slice(&answer.body).ok()?;
@@ -191,7 +191,7 @@ pub(super) async fn single(target: &Arc<Target>, request: &Request) -> Result<An
     })
 }
 
-/// `value` for a path segment or a query value.
+/// Escapes `value` for a path segment or a query value.
 pub fn escaped(value: &str) -> String {
     utf8_percent_encode(value, ESCAPED).to_string()
 }
@@ -201,11 +201,11 @@ pub fn escaped(value: &str) -> String {
 pub struct Site {
     /// The account that creates and reads.
     pub session: Session,
-    /// What the run's datasets have in common; its tag finds them.
+    /// Properties shared by the run's datasets; its tag finds them.
     pub shape: DatasetShape,
     /// Seed of the data.
     pub seed: u64,
-    /// Paths of the datasets that were made, by creation: `/api/v3/datasets/{pid}`.
+    /// Paths of the created datasets, in order of creation: `/api/v3/datasets/{pid}`.
     pub paths: Vec<String>,
     args: ScicatArgs,
     deleter: Option<Session>,
@@ -252,7 +252,7 @@ impl Site {
     /// Creates datasets through the public interface until there are `wanted`.
     pub async fn grow(&mut self, runner: &mut Runner, wanted: u64) -> Result<(), BenchError> {
         if self.paths.is_empty() && wanted > 0 {
-            // One for a try: a refusal is told before a million requests meet it.
+            // One as a trial: a refusal is reported before a million requests meet it.
             let pid = self.create_one(0).await?;
             self.paths.push(self.session.path(&dataset_path(&pid)));
         }
@@ -270,9 +270,10 @@ impl Site {
         Ok(())
     }
 
-    /// One round over what is missing; gives the most frequent failure.
+    /// Runs one round over the missing datasets; returns the most frequent failure.
     async fn grow_once(&mut self, runner: &mut Runner, wanted: u64) -> Result<String, BenchError> {
-        /// So that a token does not expire in the middle: a round takes minutes on the slowest server.
+        /// Limits a round so that a token does not expire in the middle: a round takes minutes on the slowest
+        /// server.
         const ROUND: u64 = 100_000;
         let first = self.paths.len() as u64;
         let missing = (wanted - first).min(ROUND);
@@ -301,7 +302,7 @@ impl Site {
         Ok(most_frequent(&record.flows[0].messages))
     }
 
-    /// Create requests for the datasets from `first` on.
+    /// Returns create requests for the datasets from `first` on.
     fn creations(&self, first: u64) -> RequestSource {
         let (shape, seed, headers) = (self.shape.clone(), self.seed, self.session.headers());
         let path = self.session.target.path("/api/v3/datasets");
@@ -310,7 +311,7 @@ impl Site {
         })
     }
 
-    /// Creates one dataset outside the measurement and gives its pid.
+    /// Creates one dataset outside the measurement and returns its pid.
     pub async fn create_one(&mut self, n: u64) -> Result<String, BenchError> {
         self.session.refresh().await?;
         let body = dataset(&self.shape, self.seed, n);
@@ -327,7 +328,7 @@ impl Site {
         }
     }
 
-    /// Notes in the report when the queries of this account cannot find the run's own datasets.
+    /// Adds a note to the report if the queries of this account cannot find the run's own datasets.
     pub async fn check_queries(&self, runner: &mut Runner) -> Result<(), BenchError> {
         let fields = json!({"mode": {}, "keywords": [self.shape.tag]}).to_string();
         let limits = json!({"skip": 0, "limit": 1}).to_string();
@@ -347,8 +348,8 @@ impl Site {
         Ok(())
     }
 
-    /// Deletes what the run made: the datasets it knows, then whatever else carries its keyword
-    /// (creations whose answer was lost, ingested data). A refusal becomes a remark in the report.
+    /// Deletes the run's data: the datasets it knows, then others with its keyword (creations whose answer
+    /// was lost, ingested data). A refusal becomes a remark in the report.
     pub async fn clean(&mut self, runner: &mut Runner) -> Result<(), BenchError> {
         let tag = self.shape.tag.clone();
         if self.args.keep_data {
@@ -421,12 +422,12 @@ impl Site {
     }
 }
 
-/// The path of a dataset.
+/// Returns the path of a dataset.
 pub fn dataset_path(pid: &str) -> String {
     format!("/api/v3/datasets/{}", escaped(pid))
 }
 
-/// The path of the dataset that an answer says was created.
+/// Returns the path of the dataset that an answer says was created.
 fn path_of_created(answer: &Answer) -> Option<String> {
     if !answer.is_success() {
         return None;
@@ -455,7 +456,7 @@ fn most_frequent(messages: &BTreeMap<String, u64>) -> String {
     messages.iter().max_by_key(|it| it.1).map_or("no failure was reported".to_owned(), |it| it.0.clone())
 }
 
-/// The password of an option or of the environment.
+/// Returns the password from an option or from the environment.
 fn password(
     username: &str,
     given: Option<String>,
@@ -469,8 +470,8 @@ fn password(
     })
 }
 
-/// Cleans up after `outcome`, unless the server is gone. The first error is the one that is told; the
-/// cleaning is done also after an interruption, with a fresh chance for Ctrl-C.
+/// Cleans up after `outcome`, unless the server is gone. The first error is the one reported; cleaning is
+/// done even after an interruption, and Ctrl-C can interrupt it again.
 pub async fn clean_after(
     runner: &mut Runner,
     site: &mut Site,

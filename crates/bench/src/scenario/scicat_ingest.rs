@@ -19,11 +19,11 @@ use crate::runner::{Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
-/// Distinct bodies that are sent in turn: made before the step, because making one takes as long as
-/// sending it. The server gives each its own PID.
+/// Number of distinct bodies that are sent in turn: they are built before the step, because building one
+/// takes as long as sending it. The server gives each its own PID.
 const N_BODIES: u64 = 512;
 
-/// Bytes of these bodies together at most.
+/// Maximum size of these bodies together, in bytes.
 const BODIES_BYTES_MAX: usize = 64 << 20;
 
 /// Options of the scenario.

@@ -1,5 +1,5 @@
-//! `scicat-origdatablocks`: registering the files of a dataset. How long a block of 1,000 to 1,000,000 files
-//! takes, and whether the n-th block of a dataset costs what the first did.
+//! `scicat-origdatablocks`: registers the files of a dataset. Measures how long a block of 1,000 to 1,000,000
+//! files takes, and whether the n-th block of a dataset costs what the first did.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -96,7 +96,7 @@ async fn measure(
     Ok(())
 }
 
-/// One block of `n_files` into a dataset of its own.
+/// Measures one block of `n_files` in a separate dataset.
 async fn measure_block(
     runner: &mut Runner,
     site: &mut Site,
@@ -122,7 +122,7 @@ async fn measure_block(
     Ok(())
 }
 
-/// Many blocks into one dataset, one after the other: each with its own time.
+/// Measures many blocks of one dataset, one after the other: each with its own time.
 async fn measure_blocks(
     args: &ScicatOrigdatablocksArgs,
     runner: &mut Runner,
@@ -186,7 +186,7 @@ fn one_user(name: String, labels: [(&str, String); 2], work: Work) -> Step {
     }
 }
 
-/// The dataset must count what was registered: a fast server that miscounts is not fast.
+/// Checks that the dataset counts the registered files: a fast server that miscounts is not fast.
 async fn check_count(runner: &mut Runner, site: &Site, pid: &str, wanted: u64) -> Result<(), BenchError> {
     let answer = site.session.send(Method::GET, &dataset_path(pid), None).await?;
     let counted =
@@ -221,7 +221,7 @@ fn nth_block_series(points: Vec<[f64; 2]>, n_files: u64) -> Series {
     }
 }
 
-/// The times of the blocks that were each alone in their dataset; repeats are points of their own.
+/// Returns the times of the blocks that were each alone in their dataset; repeats are separate points.
 fn block_series(result: &RunResult) -> Series {
     let alone = result.steps.iter().filter(|step| step.total.n_ok == 1);
     let point =

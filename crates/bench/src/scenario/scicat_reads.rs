@@ -166,7 +166,7 @@ fn step(
     })
 }
 
-/// Reads of datasets chosen at random: a hot record says nothing about a catalogue.
+/// Returns reads of datasets chosen at random: a hot record says nothing about a catalogue.
 fn reads_by_pid(site: &Site) -> RequestSource {
     let (paths, headers, seed): (Arc<[String]>, _, _) =
         (site.paths.clone().into(), site.session.headers(), site.seed);
@@ -193,7 +193,7 @@ fn queries(args: &ScicatReadsArgs, site: &Site) -> Result<RequestSource, BenchEr
     Ok(Arc::new(move |n| Request::get(paths[n as usize % paths.len()].clone(), &headers)))
 }
 
-/// What the frontend asks when a user picks a type and a period.
+/// Returns the frontend's query when a user picks a type and a period.
 fn month_query(seed: u64, n: u64) -> Value {
     let (begin, end) = random_month(&mut Random::new(seed ^ 0x51, n));
     json!({"mode": {}, "type": ["raw"], "creationTime": {"begin": begin, "end": end}})

@@ -1,6 +1,6 @@
-//! `search`: what people ask a catalogue all day, one caller at a time and sixteen together: facets, words, quantities,
-//! patterns of names, pages far behind, orders that nobody declared. The conditions differ from request to request, so
-//! that no answer is one that was given before.
+//! `search`: typical queries of a catalogue's users, one caller at a time and sixteen together: facets, words,
+//! quantities, patterns of names, pages far down the list, orders by undeclared fields. The conditions differ from
+//! request to request, so that no answer was given before.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::verdict::thousands;
 
 /// Distinct requests of a case that are sent in turn.
 const N_REQUESTS: u64 = 512;
-/// Months of the longest period that is asked for.
+/// Months of the longest period that is queried.
 const TWO_YEARS: u64 = 24;
 /// The facets that the web frontend shows.
 const FACETS: &str = r#"["type","creationLocation","ownerGroup","keywords","creationTime"]"#;
@@ -39,8 +39,8 @@ pub struct SearchArgs {
     /// Number of datasets. Default: by scale, 10,000 or 1,000,000.
     #[arg(long)]
     pub datasets: Option<u64>,
-    /// Make no datasets: the catalogue holds that many already, written by `bench generate scicat-datasets` and imported.
-    /// What an import takes is not measured here.
+    /// Create no datasets: the catalogue already holds that many, written by `bench generate scicat-datasets` and
+    /// imported. The duration of an import is not measured here.
     #[arg(long, value_name = "N", conflicts_with = "datasets")]
     pub filled: Option<u64>,
     /// Connections of the steps with many.
@@ -89,12 +89,12 @@ async fn measure(args: &SearchArgs, runner: &mut Runner, site: &mut Site) -> Res
     Ok(())
 }
 
-/// A question.
+/// A query.
 struct Case {
     name: &'static str,
-    /// Asked by many at once.
+    /// Sent by many at once.
     is_crowded: bool,
-    /// Path and query, of this many datasets.
+    /// Path and query, for this many datasets.
     path: fn(&mut Random, u64) -> String,
 }
 
@@ -173,7 +173,7 @@ fn proposal(random: &mut Random) -> String {
     proposal_id(random.below(N_PROPOSALS))
 }
 
-/// One of a hundred datasets has such a value.
+/// Returns a condition that one in a hundred datasets satisfies.
 fn quantity(random: &mut Random) -> Value {
     let from = random.unit() * 396.0;
     json!({"lhs": "sensor_0001", "relation": "RANGE", "rhs": [from, from + 4.0], "unit": "K"})

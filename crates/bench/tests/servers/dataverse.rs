@@ -1,4 +1,4 @@
-//! As much of Dataverse's interface as a deposit uses, in memory, strict about what is sent.
+//! The part of Dataverse's interface that a deposit uses, in memory, strict about its input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-/// What a fake repository has: collections with the numbers of their datasets, and what it has seen.
+/// The state of a fake repository: collections with the numbers of their datasets, and what it has received.
 #[derive(Debug, Default)]
 pub(crate) struct Repository {
     pub(crate) collections: BTreeMap<String, BTreeSet<u64>>,
     n_datasets: u64,
-    /// Files that came, each once.
+    /// Files received, each once.
     pub(crate) files: BTreeSet<Bytes>,
     pub(crate) n_uploads: u64,
     /// Deletions of datasets that are refused before the rest is done.
@@ -64,7 +64,7 @@ type Outcome = Result<Value, (StatusCode, &'static str)>;
 const ABSENT: (StatusCode, &str) = (StatusCode::NOT_FOUND, "absent");
 
 impl Repository {
-    /// One that refuses the first deletions of datasets.
+    /// Creates one that refuses the first deletions of datasets.
     pub(crate) fn refusing(n_refused: u64) -> Self {
         Self { n_refused, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! As much of FOLIO's interface as the scenarios of desks and imports use, in memory, strict about what they send.
+//! The part of FOLIO's interface that the scenarios of desks and imports use, in memory, strict about its input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use super::scicat::PASSWORD;
 
-/// The job profiles of every tenant, and what tenants there are.
+/// The tenants; each has the job profiles.
 pub(crate) const TENANTS: [&str; 3] = ["diku", "second", "third"];
 const PROFILE: &str = "Default - Create SRS MARC Authority";
 
-/// What a fake library has: records by their path, barcodes of lent items, jobs by their id.
+/// The state of a fake library: records by their path, barcodes of items on loan, jobs by their id.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     pub(crate) records: BTreeMap<String, Value>,
@@ -24,16 +24,16 @@ pub(crate) struct Shelf {
     pub(crate) n_loans: u64,
     n_made: u64,
     jobs: BTreeMap<String, Job>,
-    /// LCCNs of all files that came.
+    /// LCCNs of all files received.
     lccns: BTreeSet<Vec<u8>>,
-    /// Records that came, and imports that took the profile which matches.
+    /// Records received, and imports that used the matching profile.
     pub(crate) n_imported: u64,
     pub(crate) n_matched_jobs: u64,
-    /// Records that get lost.
+    /// Number of records to lose.
     pub(crate) n_lost: u64,
 }
 
-/// An import: what was sent, and how often it has been asked for.
+/// An import: what was sent, and how often it has been polled.
 #[derive(Debug, Default)]
 struct Job {
     tenant: String,
@@ -123,12 +123,12 @@ async fn answer(
     }
 }
 
-/// The last step of a path.
+/// Returns the last segment of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// The values of `010`, which the scenario must not send twice.
+/// Returns the values of `010`, which the scenario must not send twice.
 fn lccns(file: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let records = file.split(|it| *it == 0x1D).filter(|it| !it.is_empty());
     records.map(|record| {
@@ -151,7 +151,7 @@ impl Shelf {
         (StatusCode::CREATED, Json(json!({"id": n.to_string(), "fileDefinitions": [file]}))).into_response()
     }
 
-    /// The job of the definition that a path is under.
+    /// Returns the job of the definition that a path is under.
     fn job_under(&mut self, path: &str) -> Option<&mut Job> {
         let definition = path.split('/').take(4).collect::<Vec<_>>().join("/");
         let id = self.records.get(&definition)?.as_str()?.to_owned();
@@ -166,7 +166,7 @@ impl Shelf {
         job.n_records = Some(n_records);
         let before = self.lccns.len();
         self.lccns.extend(lccns(bytes));
-        // Records that another import brought would be found by the profile that matches.
+        // The matching profile would find records of another import.
         let is_new = before + usize::try_from(n_records).unwrap() == self.lccns.len();
         self.n_imported += n_records;
         let status = if is_new { "UPLOADED" } else { "SENT AGAIN" };
@@ -199,7 +199,7 @@ impl Shelf {
         StatusCode::NO_CONTENT.into_response()
     }
 
-    /// A job runs until it has been asked for twice.
+    /// Lists jobs; a job runs until it has been polled twice.
     fn list_jobs(&mut self, tenant: &str, query: &str) -> Response {
         let is_for_running = query.contains("uiStatusAny=RUNNING");
         let mut list = Vec::new();

@@ -1,4 +1,4 @@
-//! Servers whose behaviour is known, on 127.0.0.1, for the life of a test.
+//! Servers with known behaviour, on 127.0.0.1, for the life of a test.
 #![allow(dead_code, reason = "each test program uses a part of this module")]
 
 #[path = "dataverse.rs"]
@@ -18,7 +18,7 @@ use axum::response::Response;
 use pinakes_bench::target::{Reach, Target};
 use tokio::sync::oneshot;
 
-/// A server in a thread of its own; ends when dropped.
+/// A server in a separate thread; ends when dropped.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     end: Option<oneshot::Sender<()>>,
@@ -59,7 +59,7 @@ impl TestServer {
         }))
     }
 
-    /// Lets it run until the test program ends, and gives its URL.
+    /// Lets it run until the test program ends, and returns its URL.
     pub(crate) fn keep(self) -> &'static str {
         let url = self.url();
         std::mem::forget(self);

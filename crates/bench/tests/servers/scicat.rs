@@ -1,4 +1,4 @@
-//! As much of SciCat's interface v3 as the scenarios use, in memory, strict about what they send.
+//! The part of SciCat's interface v3 that the scenarios use, in memory, strict about its input.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -98,7 +98,7 @@ async fn delete(State(datasets): State<Datasets>, Path(pid): Path<String>) -> Re
     }
 }
 
-/// `?filter=`: the equality on keywords that cleaning up asks for, or a pattern of names.
+/// Handles `?filter=`: the equality on keywords used for cleaning up, or a pattern of names.
 async fn list(State(datasets): State<Datasets>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     let filter: Value = serde_json::from_str(&query["filter"]).unwrap();
     let limit = filter["limits"]["limit"].as_u64().unwrap() as usize;
@@ -137,7 +137,7 @@ async fn fullquery(
     Json(found).into_response()
 }
 
-/// As many as there are, whatever is asked for: the answers' shape is what counts.
+/// Returns as many as there are, whatever is requested: only the form of the answers matters.
 async fn full_facet(
     State(datasets): State<Datasets>,
     Query(query): Query<BTreeMap<String, String>>,

@@ -5,13 +5,13 @@ use crate::{ArrayError, Limits, Result, Source};
 
 /// Headers and data fill blocks of this many bytes.
 const BLOCK: u64 = 2_880;
-/// Bytes of a card: a keyword of eight, and what is said of it.
+/// Bytes of a card: a keyword of eight bytes, and its value.
 const CARD: usize = 80;
 
-/// What a header and its data are.
+/// The kind of a header's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// An array, or nothing but a header.
+    /// An array, or only a header.
     Image,
     /// A table in text or binary form.
     Table,
@@ -24,14 +24,14 @@ pub enum Kind {
 pub struct Header {
     /// What its data are.
     pub kind: Kind,
-    /// Keywords and values in their order; texts without quotes and trailing spaces. Comments are left out.
+    /// Keywords and values in order; strings without quotes and trailing spaces. Comments are left out.
     pub cards: Vec<(String, String)>,
-    /// Lengths of the axes, the first varies fastest.
+    /// Lengths of the axes; the first varies fastest.
     pub axes: Vec<u64>,
 }
 
 impl Header {
-    /// The first value of a keyword.
+    /// Returns the first value of a keyword.
     pub fn value(&self, keyword: &str) -> Option<&str> {
         self.cards.iter().find(|it| it.0 == keyword).map(|it| it.1.as_str())
     }
@@ -40,7 +40,8 @@ impl Header {
         self.value(keyword)?.parse().ok()
     }
 
-    /// Bytes of its data without the filling (section 4.4.1.1, equation 2; random groups have a first axis of 0).
+    /// Returns the size of its data in bytes, without padding (section 4.4.1.1, equation 2; random groups have a
+    /// first axis of 0).
     fn data_bytes(&self) -> Option<u64> {
         let bits = self.value("BITPIX")?.parse::<i64>().ok()?.unsigned_abs();
         let is_groups = self.value("GROUPS") == Some("T") && self.axes.first() == Some(&0);
@@ -55,10 +56,10 @@ impl Header {
     }
 }
 
-/// All headers of a file, its own first.
+/// Reads all headers of a file, its own first.
 ///
-/// Errors: the first header is none; sizes that no file has; more than the limits allow. What follows the last
-/// extension, and an extension that is cut off, are left out.
+/// Errors: the first header is invalid; impossible sizes; more than the limits allow. Anything after the last
+/// extension, and a truncated extension, are left out.
 pub fn headers(source: &Source, limits: &Limits) -> Result<Vec<Header>> {
     let source = source.metered(limits);
     let mut all: Vec<Header> = Vec::new();
@@ -84,7 +85,7 @@ pub fn headers(source: &Source, limits: &Limits) -> Result<Vec<Header>> {
     }
 }
 
-/// The header at an offset, and where it ends.
+/// Reads the header at an offset, and returns where it ends.
 fn header(source: &Metered, from: u64, is_first: bool, limits: &Limits) -> Result<(Header, u64)> {
     let mut cards = Vec::new();
     let mut n_cards = 0;
@@ -126,12 +127,12 @@ fn finished(cards: Vec<(String, String)>, is_first: bool) -> Header {
     header
 }
 
-/// Keyword and value of a card; `None` for comments (section 4.1).
+/// Returns keyword and value of a card; `None` for comments (section 4.1).
 fn value_of(card: &[u8]) -> Option<(String, String)> {
     let (keyword, rest) = card.split_at(8);
     let text = rest.strip_prefix(b"= ").or_else(|| rest.strip_prefix(b"="))?.trim_ascii_start();
     let value = match text.strip_prefix(b"'") {
-        // A text ends with a quote; two of them stand for one within it.
+        // A string ends with a quote; two quotes stand for one within it.
         Some(quoted) => {
             let mut out = Vec::new();
             let mut bytes = quoted.iter().peekable();
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(all.iter().map(|it| it.kind).collect::<Vec<_>>(), [Kind::Image, Kind::Table]);
         assert_eq!((all[0].axes.as_slice(), all[0].value("OBSERVER")), (&[800, 2][..], Some("O'Neill")));
         assert_eq!(all[1].value("XTENSION"), Some("BINTABLE"));
-        // An extension that is cut off is left out; a file that begins with none is refused.
+        // A truncated extension is left out; a file that begins with one is refused.
         file.truncate(file.len() - 80);
         assert_eq!(headers(&Source::of(file), &Limits::default()).unwrap().len(), 1);
         let error =

@@ -1,7 +1,7 @@
-//! What files of arrays say about themselves: the headers of FITS, and the structure of NetCDF and HDF5 as NcML.
+//! Metadata of array files: the headers of FITS, and the structure of NetCDF and HDF5 as NcML.
 //!
-//! Nothing of the arrays is read. A file is a [`Source`] of byte ranges, so that the head of a large one in an object
-//! store is all that travels; what may be read of it, and how much may be said, is bounded by [`Limits`].
+//! The arrays themselves are not read. A file is a [`Source`] of byte ranges, so that only the head of a large file
+//! in an object store is transferred; how much of it is read, and how much is returned, is bounded by [`Limits`].
 //!
 //! ```
 //! use pinakes_arrays::{Limits, Source, ncml};
@@ -30,10 +30,10 @@ pub type Result<T, E = ArrayError> = std::result::Result<T, E>;
 /// Why a file could not be described.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArrayError {
-    /// It is not written in the format.
+    /// It violates the format.
     #[error("byte {offset}: {what}")]
     Damaged {
-        /// Where.
+        /// The position.
         offset: u64,
         /// What was found and what was expected.
         what: String,
@@ -41,35 +41,35 @@ pub enum ArrayError {
     /// The reader of NetCDF and HDF5 refused it.
     #[error("{0}")]
     Refused(String),
-    /// More than the limits allow.
+    /// It exceeds the limits.
     #[error("{what}: at most {most} are read")]
     TooLarge {
-        /// Of what.
+        /// What exceeds them.
         what: &'static str,
-        /// As many are allowed.
+        /// The maximum.
         most: u64,
     },
-    /// Its bytes cannot be had.
+    /// Its bytes cannot be read.
     #[error("{0}")]
     Io(String),
 }
 
-/// What bounds a description.
+/// The limits of a description.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Most bytes that are read of a file (256 MiB).
+    /// Maximum number of bytes read from a file (256 MiB).
     pub read_bytes: u64,
-    /// Most ranges that are read (2,000,000).
+    /// Maximum number of ranges read (2,000,000).
     pub reads: u64,
-    /// Most headers of a FITS file (10,000).
+    /// Maximum number of headers of a FITS file (10,000).
     pub headers: usize,
-    /// Most cards of one FITS header (100,000).
+    /// Maximum number of cards of one FITS header (100,000).
     pub cards: usize,
-    /// Most groups of an HDF5 file, counted each time they are linked (20,000).
+    /// Maximum number of groups of an HDF5 file, counted each time they are linked (20,000).
     pub groups: usize,
-    /// Most bytes of NcML (16 MiB).
+    /// Maximum size of the NcML in bytes (16 MiB).
     pub xml_bytes: usize,
-    /// Most bytes of one attribute's value in NcML; a longer one is left out (64 KiB).
+    /// Maximum size of one attribute's value in NcML, in bytes; a longer one is left out (64 KiB).
     pub value_bytes: usize,
 }
 

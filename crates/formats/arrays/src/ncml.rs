@@ -14,39 +14,39 @@ use quick_xml::escape::escape;
 use crate::source::Metered;
 use crate::{ArrayError, Limits, Result, Source};
 
-/// Groups within groups, at most.
+/// Maximum nesting of groups.
 const DEPTH: usize = 32;
-/// Ranges are read in blocks of this many bytes, of which so many are kept.
+/// Ranges are read in blocks of this many bytes; a number of blocks is cached.
 const BLOCK_BYTES: usize = 64 << 10;
 const BLOCKS: usize = 128;
 
-/// What a file says about itself.
+/// What a file says about its structure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
     /// An NcML document.
     pub xml: String,
-    /// Where on earth its data lie, if it says so.
+    /// Where on earth its data are, if it says so.
     pub bounds: Option<BoundingBox>,
 }
 
-/// A box on earth, in degrees. Longitudes lie between -180 and 180, west is not east of east.
+/// A box on earth, in degrees. Longitudes are between -180 and 180; west is not greater than east.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoundingBox {
-    /// Its western side.
+    /// Its western edge.
     pub west: f32,
-    /// Its eastern side.
+    /// Its eastern edge.
     pub east: f32,
-    /// Its northern side.
+    /// Its northern edge.
     pub north: f32,
-    /// Its southern side.
+    /// Its southern edge.
     pub south: f32,
 }
 
-/// Reads the structure of a file; `name` is what the document calls it.
+/// Reads the structure of a file; `name` is its name in the document.
 ///
-/// Errors: it is neither NetCDF nor HDF5, or broken; its groups lie in a circle; more than the limits allow.
+/// Errors: it is neither NetCDF nor HDF5, or broken; its groups form a cycle; more than the limits allow.
 pub fn describe(source: &Source, name: &str, limits: &Limits) -> Result<Description> {
-    // Damaged sizes can make the reader of HDF5 panic where sums are checked.
+    // Damaged sizes can make the HDF5 reader panic where overflow checks are on.
     let described = std::panic::catch_unwind(AssertUnwindSafe(|| read(source, name, limits)));
     described.unwrap_or_else(|_| Err(ArrayError::Refused("a part of it has an impossible size".to_owned())))
 }
@@ -66,9 +66,9 @@ fn read(source: &Source, name: &str, limits: &Limits) -> Result<Description> {
     Ok(Description { xml: out.xml, bounds: bounds(&root.attributes) })
 }
 
-/// Sees to it that the groups of an HDF5 file are a tree: the reader of NetCDF follows them without a bound.
+/// Checks that the groups of an HDF5 file form a tree: the NetCDF reader follows them without a bound.
 ///
-/// Errors: a group lies deeper than [`DEPTH`], as it does when one lies within itself; there are too many.
+/// Errors: a group is nested deeper than [`DEPTH`], as when it contains itself; there are too many.
 fn check_groups(storage: &DynStorage, limits: &Limits) -> Result<()> {
     let Ok(file) = Hdf5File::from_storage(Arc::clone(storage)) else { return Ok(()) };
     let refused = |error: hdf5_reader::error::Error| ArrayError::Refused(error.to_string());
@@ -99,7 +99,7 @@ fn options() -> NcOpenOptions {
     NcOpenOptions { metadata_mode: NcMetadataMode::Lossy, ..NcOpenOptions::default() }
 }
 
-/// The file in blocks that are kept; what is read of the blocks counts too.
+/// Wraps the file in a block cache; blocks read count towards the limits.
 fn storage(metered: &Metered) -> DynStorage {
     let from = metered.clone();
     let read = move |offset, n| Ok(from.read(offset, n).map_err(std::io::Error::other)?);
@@ -146,7 +146,7 @@ impl Writer<'_> {
 
     fn variable(&mut self, variable: &NcVariable, indent: &str, dimensions: &[&[NcDimension]]) -> Result<()> {
         let name = text(&variable.name);
-        // One that is not declared has a length and no name.
+        // An undeclared dimension has a length and no name.
         let shown =
             |it: &NcDimension| match dimensions.iter().any(|list| list.iter().any(|one| one.name == it.name))
             {
@@ -185,7 +185,8 @@ impl Writer<'_> {
     }
 }
 
-/// Text as the value of an XML attribute: what XML cannot hold is a replacement character.
+/// Escapes text as the value of an XML attribute; characters that XML cannot hold become replacement
+/// characters.
 fn text(text: &str) -> String {
     let legal = |it: char| match it {
         '\t' | '\n' | '\r' => it,
@@ -222,8 +223,8 @@ fn type_name(ty: &NcType) -> String {
     name.to_owned()
 }
 
-/// Type and value of an attribute as NcML writes them, numbers with a space between; a text has no type. `None` for what
-/// NcML has no form for.
+/// Returns type and value of an attribute as NcML writes them, numbers separated by spaces; text has no type. `None`
+/// for values that NcML has no form for.
 fn value_of(value: &NcAttrValue) -> Option<(&'static str, String)> {
     fn list<T: ToString>(all: &[T]) -> String {
         all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -245,7 +246,7 @@ fn value_of(value: &NcAttrValue) -> Option<(&'static str, String)> {
     })
 }
 
-/// The box that the global attributes `geospatial_lat_min` and its three siblings say.
+/// Returns the box given by the global attributes `geospatial_lat_min` and its three siblings.
 fn bounds(attributes: &[NcAttribute]) -> Option<BoundingBox> {
     let number = |name: &str| {
         let it = attributes.iter().find(|it| it.name == name)?;
@@ -253,7 +254,7 @@ fn bounds(attributes: &[NcAttribute]) -> Option<BoundingBox> {
     };
     let (west, east) = (number("geospatial_lon_min")?, number("geospatial_lon_max")?);
     let (south, north) = (number("geospatial_lat_min")?, number("geospatial_lat_max")?);
-    // Some count longitudes from 0 to 360.
+    // Some files count longitudes from 0 to 360.
     let both_behind = 180.0 < west && 180.0 < east;
     let (west, east) = if both_behind { (west - 360.0, east - 360.0) } else { (west, east) };
     let is_box =

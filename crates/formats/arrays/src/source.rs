@@ -1,4 +1,4 @@
-//! The bytes of a file, by ranges.
+//! The bytes of a file, read by ranges.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{ArrayError, Limits, Result};
 
-/// Gives the bytes at an offset, as many as are asked for; the text of an error says why it cannot.
+/// Reads the requested number of bytes at an offset; the text of an error says why it cannot.
 type Read = dyn Fn(u64, usize) -> Result<Vec<u8>, String> + Send + Sync;
 
 /// A file whose bytes are read in ranges.
@@ -17,8 +17,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A file of `length` bytes. `read(offset, n)` gives exactly `n` bytes, or says why it cannot; it is never asked for what
-    /// lies beyond the end.
+    /// Creates a file of `length` bytes. `read(offset, n)` returns exactly `n` bytes, or says why it cannot; it is
+    /// never called for a range beyond the end.
     pub fn new(
         length: u64,
         read: impl Fn(u64, usize) -> Result<Vec<u8>, String> + Send + Sync + 'static,
@@ -26,7 +26,7 @@ impl Source {
         Self { length, read: Arc::new(read) }
     }
 
-    /// Bytes in memory.
+    /// Creates a source from bytes in memory.
     pub fn of(bytes: Vec<u8>) -> Self {
         let length = bytes.len() as u64;
         Self::new(length, move |offset, n| {
@@ -35,12 +35,12 @@ impl Source {
         })
     }
 
-    /// Bytes in the file.
+    /// Returns the size of the file in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The same file, of which no more is read than `limits` allow.
+    /// Returns the same file, of which no more is read than `limits` allow.
     pub(crate) fn metered(&self, limits: &Limits) -> Metered {
         Metered {
             source: self.clone(),
@@ -57,7 +57,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// A source that is read within bounds.
+/// A source that is read within limits.
 #[derive(Clone)]
 pub(crate) struct Metered {
     source: Source,
@@ -71,7 +71,7 @@ impl Metered {
         self.source.length
     }
 
-    /// Errors: the limits are used up.
+    /// Errors: the limits are exhausted.
     pub(crate) fn count_read(&self) -> Result<()> {
         match spend(&self.reads_left, 1) {
             true => Ok(()),
@@ -79,7 +79,7 @@ impl Metered {
         }
     }
 
-    /// Errors: the range lies beyond the end; the limits are used up; the bytes cannot be had.
+    /// Errors: the range is beyond the end; the limits are exhausted; the bytes cannot be read.
     pub(crate) fn read(&self, offset: u64, n: usize) -> Result<Vec<u8>> {
         let end = offset.checked_add(n as u64).filter(|end| *end <= self.source.length);
         if end.is_none() {

@@ -1,4 +1,5 @@
-//! Files that others write, as NcML: `tests/files/X` is described as `tests/files/X.xml` says.
+//! Files written by other programs, as NcML: the description of `tests/files/X` must equal
+//! `tests/files/X.xml`.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ fn bytes(name: &str) -> Vec<u8> {
     std::fs::read(folder().join(name)).unwrap()
 }
 
-/// Compares with the file beside it; with `BLESS` set writes that.
+/// Compares with the file beside it; if `BLESS` is set, writes that file.
 fn check(name: &str) -> Option<BoundingBox> {
     let described = ncml::describe(&Source::of(bytes(name)), name, &Limits::default()).unwrap();
     let expected = folder().join(format!("{name}.xml"));
@@ -60,7 +61,7 @@ fn a_file_cut_anywhere_is_described_or_refused() {
     }
 }
 
-/// A layout whose sizes multiply to more than a number holds, found by the fuzz target.
+/// A layout whose sizes multiply to an overflow, found by the fuzz target.
 #[test]
 fn impossible_sizes_are_refused() {
     let file = Source::of(bytes("huge.h5"));

@@ -4,8 +4,8 @@
 //! cargo run --release -p pinakes-citations --example synthetic -- FOLDER [DOIS CITATIONS SEED coci|pairs]
 //! ```
 //!
-//! Makes `FOLDER/edges.csv` (or `.tsv`) and `FOLDER/ids.tsv`; without figures the size at which the service that Pinakes replaces
-//! was measured: 1.09 million ids, 29.6 million citations.
+//! Writes `FOLDER/edges.csv` (or `.tsv`) and `FOLDER/ids.tsv`; the default is the size at which the service that
+//! Pinakes replaces was measured: 1.09 million ids, 29.6 million citations.
 
 use std::error::Error;
 use std::fs::File;

@@ -11,13 +11,13 @@
 //! | which code, if d > 2 | 6 |
 //! | d - 1 gaps, each less one | the code; for d = 2 exponential Golomb, w - 2 low bits |
 //!
-//! Rice codes come near the entropy when neighbours are spread evenly, which citations are if the numbering knows
-//! nothing of the subject; exponential Golomb codes win when they cluster, as DOIs of one journal do. A list takes
-//! whichever is shorter. Nothing is stored for empty lists: where lists start is an Elias-Fano sequence,
-//! and an empty one ends where it starts.
+//! Rice codes come near the entropy if neighbours are evenly distributed, which citations are if the numbering is
+//! independent of the subject; exponential Golomb codes win if they cluster, as DOIs of one journal do. A list
+//! uses whichever is shorter. Nothing is stored for empty lists: the starts of lists are an Elias-Fano sequence,
+//! and an empty list ends where it starts.
 //!
-//! A **symbol** is the place of what a citation says beside its ends (self-citation flags, OCI prefixes) in the
-//! graph's palette, most frequent first; most lists need none (s = 0).
+//! A **symbol** is the position, in the graph's palette, of what a citation says beyond its ends (self-citation
+//! flags, OCI prefixes), most frequent first; most lists need none (s = 0).
 
 use std::io::{self, Write};
 
@@ -27,21 +27,21 @@ use crate::elias_fano::EliasFano;
 const DEGREE_CODE: Code = Code::ExpGolomb(4);
 /// Widest symbol: the palette has at most 2^12 entries.
 pub(crate) const SYMBOL_WIDTH_MAX: u32 = 12;
-/// Rice codes beside the expected best one that are tried.
+/// Number of Rice codes tried on each side of the expected best one.
 const RICE_NEIGHBOURS: u32 = 1;
-/// Longest lists whose every gap is looked at to choose the code; of longer ones every n-th is.
+/// Longest list of which every gap is examined to choose the code; of longer ones every n-th is.
 const SAMPLED_GAPS: usize = 1024;
 
 /// Whether lists carry symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Whom a DOI cites; with symbols.
+    /// What a DOI cites; with symbols.
     References,
-    /// Who cites it; without.
+    /// What cites it; without.
     Citations,
 }
 
-/// Writes a list. `neighbours` rise, none is `n_nodes` or more; `symbols` has as many entries, or none.
+/// Writes a list. `neighbours` rise and are below `n_nodes`; `symbols` has as many entries, or none.
 pub(crate) fn write_list<W: Write>(
     bits: &mut BitWriter<W>,
     direction: Direction,
@@ -76,7 +76,7 @@ fn write_symbols<W: Write>(bits: &mut BitWriter<W>, symbols: &[u32]) -> io::Resu
     symbols.iter().try_for_each(|&symbol| bits.write(u64::from(symbol), width))
 }
 
-/// A single gap is not worth the name of a code.
+/// Returns the code of a single gap, which is not worth storing the name of a code.
 fn code_of_one_gap(node_width: u32) -> Code {
     Code::ExpGolomb(node_width.saturating_sub(2))
 }
@@ -85,7 +85,7 @@ fn gap(pair: &[u32]) -> u64 {
     u64::from(pair[1] - pair[0] - 1)
 }
 
-/// The code that takes the fewest bits for the gaps (a sample of them, if there are many).
+/// Returns the code that takes the fewest bits for the gaps (a sample of them, if there are many).
 fn best_code(neighbours: &[u32]) -> Code {
     let n_gaps = neighbours.len() - 1;
     let step = n_gaps.div_ceil(SAMPLED_GAPS);
@@ -108,12 +108,12 @@ pub(crate) struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// The neighbours of `node`; none if there is no such node.
+    /// Returns the neighbours of `node`; none if there is no such node.
     pub(crate) fn list(&self, node: u32) -> Neighbours<'a> {
         self.list_with_symbols(node).map_or_else(Neighbours::empty, |list| list.neighbours)
     }
 
-    /// The neighbours of `node` and their symbols; `None` if there are none.
+    /// Returns the neighbours of `node` and their symbols; `None` if there are none.
     pub(crate) fn list_with_symbols(&self, node: u32) -> Option<SymbolList<'a>> {
         let (start, end) = self.starts.pair(u64::from(node))?;
         if end <= start {
@@ -139,7 +139,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// The neighbours of a DOI, rising. Decodes as it goes; how many there are is known at once.
+/// The neighbours of a DOI, rising. Decodes lazily; their number is known at once.
 #[derive(Debug, Clone)]
 pub struct Neighbours<'a> {
     bits: BitReader<'a>,
@@ -159,7 +159,7 @@ impl Iterator for Neighbours<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
-        // Numbers beyond the last node come of damaged bytes only, and end the list.
+        // Numbers beyond the last node come only from damaged bytes, and end the list.
         if self.n_left == 0 || self.n_nodes <= self.next {
             self.n_left = 0;
             return None;
@@ -179,7 +179,7 @@ impl Iterator for Neighbours<'_> {
 
 impl ExactSizeIterator for Neighbours<'_> {}
 
-/// Whom a DOI cites, each with the symbol of the citation.
+/// What a DOI cites, each with the symbol of the citation.
 #[derive(Debug, Clone)]
 pub(crate) struct SymbolList<'a> {
     neighbours: Neighbours<'a>,

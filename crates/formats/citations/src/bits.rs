@@ -1,11 +1,11 @@
 //! Bit streams, least significant bit first, and the codes of the graph file.
 //!
-//! The reader works on plain bytes of any alignment, so that it can stand on a memory-mapped file, and never
-//! fails: beyond the end it reads zeros, and [`BitReader::is_past_end`] tells.
+//! The reader works on plain bytes of any alignment, so that it can read a memory-mapped file, and never
+//! fails: beyond the end it reads zeros, and [`BitReader::is_past_end`] reports it.
 
 use std::io::{self, Write};
 
-/// Most bits that [`BitReader::read`] gives at once: a 64-bit load shifted by up to 7 bits.
+/// Maximum number of bits that [`BitReader::read`] returns at once: a 64-bit load shifted by up to 7 bits.
 pub(crate) const READ_BITS_MAX: u32 = 57;
 
 /// Appends bits to a byte sink.
@@ -21,12 +21,12 @@ impl<W: Write> BitWriter<W> {
         Self { sink, pending: 0, n_pending: 0, n_bits: 0 }
     }
 
-    /// Bits written so far.
+    /// Returns the number of bits written so far.
     pub(crate) fn n_bits(&self) -> u64 {
         self.n_bits
     }
 
-    /// The `width` low bits of `value`, which has no others; at most 57.
+    /// Writes the `width` low bits of `value`, which has no others; at most 57.
     pub(crate) fn write(&mut self, value: u64, width: u32) -> io::Result<()> {
         debug_assert!(width <= READ_BITS_MAX && value >> width == 0, "{value} in {width} bits");
         self.pending |= value << self.n_pending;
@@ -42,7 +42,7 @@ impl<W: Write> BitWriter<W> {
         Ok(())
     }
 
-    /// `value` zeros and a one.
+    /// Writes `value` zeros and a one.
     pub(crate) fn write_unary(&mut self, value: u64) -> io::Result<()> {
         let mut n_zeros = value;
         while 32 < n_zeros {
@@ -53,7 +53,7 @@ impl<W: Write> BitWriter<W> {
         self.write(1 << n_zeros, n_zeros + 1)
     }
 
-    /// `value` below `u32::MAX` in the given code.
+    /// Writes `value`, below `u32::MAX`, in the given code.
     pub(crate) fn write_code(&mut self, value: u64, code: Code) -> io::Result<()> {
         let (low_width, high) = (code.low_width(), value >> code.low_width());
         match code {
@@ -67,7 +67,7 @@ impl<W: Write> BitWriter<W> {
         self.write(value & ((1 << low_width) - 1), low_width)
     }
 
-    /// Pads to whole words and gives the sink back.
+    /// Pads to whole words and returns the sink.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         if 0 < self.n_pending {
             self.sink.write_all(&self.pending.to_le_bytes())?;
@@ -76,12 +76,12 @@ impl<W: Write> BitWriter<W> {
     }
 }
 
-/// How a number is written: a prefix of variable length and low bits as they are.
+/// How a number is written: a prefix of variable length, and low bits as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// The high part in unary: shortest for numbers around 2^width, as gaps without locality are.
+    /// The high part in unary: shortest for numbers around 2^width, such as gaps without locality.
     Rice(u32),
-    /// The high part in the Elias gamma code: for gaps of all sizes, as neighbours in clusters have.
+    /// The high part in the Elias gamma code: for gaps of all sizes, such as those of clustered neighbours.
     ExpGolomb(u32),
 }
 
@@ -107,7 +107,7 @@ impl Code {
         if tag & 32 == 0 { Self::Rice(width) } else { Self::ExpGolomb(width) }
     }
 
-    /// Bits that `value` takes.
+    /// Returns the number of bits that `value` takes.
     pub(crate) fn len(self, value: u64) -> u64 {
         let high = value >> self.low_width();
         let prefix = match self {
@@ -126,7 +126,7 @@ pub(crate) struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// A reader that starts at bit `at`.
+    /// Returns a reader that starts at bit `at`.
     pub(crate) fn new(bytes: &'a [u8], at: u64) -> Self {
         Self { bytes, at }
     }
@@ -135,12 +135,12 @@ impl<'a> BitReader<'a> {
         self.at = self.at.saturating_add(n_bits);
     }
 
-    /// Whether bits were read that are not there.
+    /// Returns whether bits beyond the end were read.
     pub(crate) fn is_past_end(&self) -> bool {
         (self.bytes.len() as u64) * 8 < self.at
     }
 
-    /// At least 57 bits from here, zeros beyond the end.
+    /// Returns at least 57 bits from here, zeros beyond the end.
     fn peek(&self) -> u64 {
         let start = usize::try_from(self.at >> 3).unwrap_or(usize::MAX);
         let word = match self.bytes.get(start..).and_then(<[u8]>::first_chunk::<8>) {
@@ -158,7 +158,7 @@ impl<'a> BitReader<'a> {
         u64::from_le_bytes(word)
     }
 
-    /// `width` bits, at most 57.
+    /// Reads `width` bits, at most 57.
     pub(crate) fn read(&mut self, width: u32) -> u64 {
         debug_assert!(width <= READ_BITS_MAX);
         let value = self.peek() & ((1 << width) - 1);
@@ -166,7 +166,7 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// Zeros up to a one. Ends at the end of the bytes.
+    /// Counts zeros up to a one. Stops at the end of the bytes.
     pub(crate) fn read_unary(&mut self) -> u64 {
         let mut n_zeros = 0;
         loop {
@@ -184,7 +184,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// A number in the given code; meaningless, but harmless, on damaged bytes.
+    /// Reads a number in the given code; meaningless, but harmless, on damaged bytes.
     pub(crate) fn read_code(&mut self, code: Code) -> u64 {
         let high = match code {
             Code::Rice(_) => self.read_unary(),
@@ -198,7 +198,7 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// Numbers of one width, one behind the other.
+/// Numbers of one width, stored consecutively.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PackedInts<'a> {
     bytes: &'a [u8],
@@ -210,13 +210,13 @@ impl<'a> PackedInts<'a> {
         Self { bytes, width: width.min(READ_BITS_MAX) }
     }
 
-    /// The number at `place`; 0 beyond the end.
+    /// Returns the number at `place`; 0 beyond the end.
     pub(crate) fn get(&self, place: u64) -> u64 {
         BitReader::new(self.bytes, place.saturating_mul(u64::from(self.width))).read(self.width)
     }
 }
 
-/// Bits that the numbers up to `max` need.
+/// Returns the number of bits needed for numbers up to `max`.
 pub(crate) fn width_of(max: u64) -> u32 {
     64 - max.leading_zeros()
 }

@@ -10,8 +10,8 @@
 //!  …  sections, each at a multiple of 64 bytes, padded with zeros
 //! ```
 //!
-//! All numbers are little-endian. Opening checks the header's checksum and the file's length, which costs the same
-//! for any size; [`Container::verify`] reads everything.
+//! All numbers are little-endian. Opening checks the header's checksum and the file's length, at the same cost for
+//! any size; [`Container::verify`] reads everything.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,7 +22,7 @@ use memmap2::Mmap;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 const MAGIC: [u8; 8] = *b"pncites\n";
-/// Version of the layout of the file and of every section. A reader takes its own version only.
+/// Version of the layout of the file and of every section. A reader accepts only its own version.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 const FIXED_BYTES: usize = 24;
 const ENTRY_BYTES: usize = 32;
@@ -38,10 +38,10 @@ pub enum GraphError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// Something else than a graph file.
+    /// Not a graph file.
     #[error(
         "{path}: not a citation graph (it begins with {found:02x?}); build one with `pinakes citations build`"
     )]
@@ -51,7 +51,7 @@ pub enum GraphError {
         /// Its first bytes.
         found: Vec<u8>,
     },
-    /// Made by another version of this program.
+    /// Built by another version of this program.
     #[error(
         "{path}: graph format {found}, this program reads {FORMAT_VERSION}; build it anew with `pinakes citations build`"
     )]
@@ -61,7 +61,7 @@ pub enum GraphError {
         /// The version it has.
         found: u32,
     },
-    /// Shorter or longer than it says.
+    /// Shorter or longer than its header says.
     #[error(
         "{path}: {found} bytes, its header says {expected}; the copy is incomplete: copy it again from where it \
          was built, or build it anew"
@@ -69,9 +69,9 @@ pub enum GraphError {
     Length {
         /// The file.
         path: PathBuf,
-        /// Bytes there are.
+        /// Actual number of bytes.
         found: u64,
-        /// Bytes there should be.
+        /// Expected number of bytes.
         expected: u64,
     },
     /// A checksum differs.
@@ -92,26 +92,26 @@ pub enum GraphError {
     },
 }
 
-/// What a section holds.
+/// The content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Section {
     /// Counts and the palette, JSON.
     Summary = 1,
     /// Front-coded DOIs.
     Dois = 2,
-    /// Where the blocks of `Dois` start.
+    /// Starts of the blocks of `Dois`.
     DoiBlocks = 3,
     /// Lists of cited DOIs.
     References = 4,
-    /// Where the lists of `References` start, in bits.
+    /// Starts of the lists of `References`, in bits.
     ReferenceStarts = 5,
     /// Lists of citing DOIs.
     Citations = 6,
-    /// Where the lists of `Citations` start, in bits.
+    /// Starts of the lists of `Citations`, in bits.
     CitationStarts = 7,
     /// Publication dates by DOI number.
     Dates = 8,
-    /// What citations say against the dates.
+    /// Statements of citations that contradict the dates.
     Exceptions = 9,
     /// All OMIDs, rising.
     Omids = 10,
@@ -127,23 +127,23 @@ pub(crate) enum Section {
     DoiPmids = 22,
     /// Front-coded local ids.
     LocalIds = 14,
-    /// Where the blocks of `LocalIds` start.
+    /// Starts of the blocks of `LocalIds`.
     LocalIdBlocks = 15,
     /// DOI numbers by local id number.
     LocalIdDois = 16,
     /// Local id numbers, those of one DOI together, in the order of the DOIs.
     DoiLocalIds = 17,
-    /// Where the local ids of a DOI start in `DoiLocalIds`.
+    /// Starts of the local ids of a DOI in `DoiLocalIds`.
     DoiLocalIdStarts = 18,
-    /// The catalogue's spellings of DOIs that differ from the normal form, one behind the other.
+    /// The catalogue's spellings of DOIs that differ from the normal form, concatenated.
     Spellings = 19,
-    /// Where the texts of `Spellings` start.
+    /// Starts of the texts of `Spellings`.
     SpellingStarts = 20,
     /// Local id numbers in the order of `Spellings`.
     SpellingIds = 23,
     /// Front-coded further DOIs of works.
     OtherDois = 24,
-    /// Where the blocks of `OtherDois` start.
+    /// Starts of the blocks of `OtherDois`.
     OtherDoiBlocks = 25,
     /// The number of the work's first DOI, in the order of `OtherDois`.
     OtherDoiFirsts = 26,
@@ -182,7 +182,7 @@ impl Section {
         Self::DoiOtherDois,
     ];
 
-    /// The section's name, in errors and in statistics.
+    /// Returns the section's name, in errors and in statistics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary",
@@ -236,14 +236,14 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// A header's checksum, which covers those of all sections: equal for equal files.
+    /// Returns the header's checksum, which covers those of all sections: equal for equal files.
     pub(crate) fn identity(&self) -> u64 {
         let table_end = FIXED_BYTES + self.entries.len() * ENTRY_BYTES;
         u64_at(&self.map, table_end).unwrap_or(0)
     }
 
-    /// Copies the file into a nameless one in `folder`, maps that, and checks all of it: whatever becomes of the file, the
-    /// copy stays as it is.
+    /// Copies the file into an unnamed one in `folder`, maps that, and checks all of it: whatever happens to the
+    /// original, the copy does not change.
     pub(crate) fn open_copy(path: &Path, folder: &Path) -> Result<Self, GraphError> {
         let failed = |error| GraphError::Io { path: path.to_owned(), error };
         let mut file = File::open(path).map_err(failed)?;
@@ -276,17 +276,17 @@ impl Container {
         self.map.len() as u64
     }
 
-    /// Sections with their lengths in bytes.
+    /// Returns the sections with their lengths in bytes.
     pub(crate) fn sections(&self) -> impl Iterator<Item = (Section, u64)> {
         self.entries.iter().map(|entry| (entry.section, entry.bytes.len() as u64))
     }
 
-    /// Where a section is.
+    /// Returns the range of a section.
     pub(crate) fn range(&self, section: Section) -> Option<Range<usize>> {
         self.entries.iter().find(|entry| entry.section == section).map(|entry| entry.bytes.clone())
     }
 
-    /// Bytes of the file; the ranges come from [`Container::range`].
+    /// Returns bytes of the file; the ranges come from [`Container::range`].
     pub(crate) fn bytes(&self, range: &Range<usize>) -> &[u8] {
         self.map.get(range.clone()).unwrap_or_default()
     }
@@ -302,7 +302,8 @@ impl Container {
     }
 }
 
-/// Whether the file is as long as its header says, read rather than mapped: it may be being written.
+/// Checks that the file is as long as its header says, by reading rather than mapping: it may still be being
+/// written.
 fn check_length(path: &Path, file: &mut File) -> Result<(), GraphError> {
     let failed = |error| GraphError::Io { path: path.to_owned(), error };
     let mut head = Vec::new();
@@ -324,8 +325,9 @@ fn check_length(path: &Path, file: &mut File) -> Result<(), GraphError> {
 #[allow(unsafe_code, reason = "a memory map is what lets a file of any size open in milliseconds")]
 fn map_file(file: &File) -> io::Result<Mmap> {
     // SAFETY: a map is sound as long as nobody changes the file. Graph files are immutable: they are written under
-    // another name, renamed into place when complete and never written again; a new release replaces the name, not
-    // the bytes; who cannot rely on that takes a copy. Every reader of this crate also bears arbitrary bytes without undefined behaviour.
+    // another name, renamed into place when complete and never written again; a new release replaces the name, not the
+    // bytes; callers that cannot rely on this make a copy. Every reader of this crate also tolerates arbitrary bytes
+    // without undefined behaviour.
     unsafe { Mmap::map(file) }
 }
 

@@ -13,7 +13,7 @@ pub(crate) const TIMESPAN_BITS: u32 = 26;
 const MONTH_CODES: u32 = 13; // "No month" and twelve months.
 const DAY_CODES: u32 = 32; // "No day" and 31 days.
 
-/// A year, a month or a day, as precise as its source.
+/// A year, a month or a day, depending on the precision of its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartialDate {
     year: u16,
@@ -26,8 +26,8 @@ pub struct PartialDate {
 impl PartialDate {
     /// Reads `YYYY`, `YYYY-MM` or `YYYY-MM-DD`; one digit is enough for month and day.
     ///
-    /// `None` for anything else, and for a month over 12 or a day over 31. A day that its month does not
-    /// have (February 30th) is kept as the source has it.
+    /// `None` for anything else, and for a month over 12 or a day over 31. A day that its month does not have
+    /// (February 30th) is kept as in the source.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut parts = text.split(|&byte| byte == b'-');
@@ -40,7 +40,7 @@ impl PartialDate {
         Some(Self { year: u16::try_from(year).ok()?, month: or_missing(month)?, day: or_missing(day)? })
     }
 
-    /// A date of the given parts; `None` if they are no date by the rules of [`PartialDate::parse`].
+    /// Creates a date from parts; `None` if they are not valid by the rules of [`PartialDate::parse`].
     #[must_use]
     pub fn new(year: u16, month: Option<u8>, day: Option<u8>) -> Option<Self> {
         let fits = |part: Option<u8>, max: u8| part.is_none_or(|it| (1..=max).contains(&it));
@@ -48,36 +48,36 @@ impl PartialDate {
         is_date.then(|| Self { year, month: month.unwrap_or(0), day: day.unwrap_or(0) })
     }
 
-    /// The year.
+    /// Returns the year.
     #[must_use]
     pub fn year(self) -> u16 {
         self.year
     }
 
-    /// The month, if the date has one.
+    /// Returns the month, if the date has one.
     #[must_use]
     pub fn month(self) -> Option<u8> {
         (self.month != 0).then_some(self.month)
     }
 
-    /// The day, if the date has one.
+    /// Returns the day, if the date has one.
     #[must_use]
     pub fn day(self) -> Option<u8> {
         (self.day != 0).then_some(self.day)
     }
 
-    /// 1 for a year, 2 for a month, 3 for a day.
+    /// Returns 1 for a year, 2 for a month, 3 for a day.
     #[must_use]
     pub fn n_parts(self) -> u8 {
         1 + u8::from(self.month != 0) + u8::from(self.day != 0)
     }
 
-    /// A number below 2^22 that orders as dates do; 0 is left free for "no date".
+    /// Returns a number below 2^22 that orders as dates do; 0 is reserved for "no date".
     pub(crate) fn code(self) -> u32 {
         1 + (u32::from(self.year) * MONTH_CODES + u32::from(self.month)) * DAY_CODES + u32::from(self.day)
     }
 
-    /// The date of a code; `None` for 0 and for what [`PartialDate::code`] never gives.
+    /// Returns the date of a code; `None` for 0 and for values that [`PartialDate::code`] never returns.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
         let code = code.checked_sub(1)?;
         let part = |value: u32| u8::try_from(value).ok().filter(|it| *it != 0);
@@ -85,7 +85,8 @@ impl PartialDate {
         Self::new(u16::try_from(code / DAY_CODES / MONTH_CODES).ok()?, month, day)
     }
 
-    /// The day this date stands for in arithmetic: missing parts are the first, an impossible day the 28th.
+    /// Returns the day this date stands for in arithmetic: missing parts are the first, an impossible day the
+    /// 28th.
     fn full(self) -> Day {
         let month = self.month.max(1);
         let day = self.day.max(1);
@@ -139,7 +140,7 @@ impl Timespan {
         rest.is_empty().then_some(Self { is_negative, years, months: Some(months), days: Some(days) })
     }
 
-    /// Citing date minus cited date, with as many parts as both have.
+    /// Returns citing date minus cited date, with as many parts as both have.
     ///
     /// Whole months are counted first, from the earlier towards the later day of the month, then days; the sign
     /// shows only if a part shown is not zero.
@@ -159,19 +160,19 @@ impl Timespan {
         }
     }
 
-    /// Whether the cited work is the younger one.
+    /// Returns whether the cited work is the younger one.
     #[must_use]
     pub fn is_negative(self) -> bool {
         self.is_negative
     }
 
-    /// 1 for years, 2 with months, 3 with days.
+    /// Returns 1 for years, 2 with months, 3 with days.
     #[must_use]
     pub fn n_parts(self) -> u8 {
         1 + u8::from(self.months.is_some()) + u8::from(self.days.is_some())
     }
 
-    /// A number below 2^26; 0 is left free for "no timespan".
+    /// Returns a number below 2^26; 0 is reserved for "no timespan".
     pub(crate) fn code(self) -> u32 {
         u32::from(self.n_parts())
             | u32::from(self.is_negative) << 2
@@ -180,7 +181,7 @@ impl Timespan {
             | u32::from(self.years) << 12
     }
 
-    /// The timespan of a code; `None` for 0.
+    /// Returns the timespan of a code; `None` for 0.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
         let part = |shift: u32, mask: u32| u8::try_from(code >> shift & mask).unwrap_or(0);
         let n_parts = code & 3;
@@ -192,7 +193,7 @@ impl Timespan {
         })
     }
 
-    /// Dates of a cited work for which [`Timespan::between`] gives this timespan, best guess first.
+    /// Returns dates of a cited work for which [`Timespan::between`] gives this timespan, best guess first.
     pub(crate) fn cited_dates(self, citing: PartialDate) -> impl Iterator<Item = PartialDate> {
         let n_parts = self.n_parts().min(citing.n_parts());
         let sign = if self.is_negative { 1 } else { -1 };
@@ -235,7 +236,7 @@ struct Day {
 }
 
 impl Day {
-    /// The same day of another month, or that month's last day.
+    /// Returns the same day of another month, or that month's last day.
     fn plus_months(self, n_months: i32) -> Self {
         let index = self.year * 12 + i32::from(self.month) - 1 + n_months;
         let year = index.div_euclid(12);
@@ -257,12 +258,12 @@ impl Day {
         Self { day: u8::try_from(left + 1).unwrap_or(1), ..day }
     }
 
-    /// Months and days of the same sign that lead from `earlier` to `self`.
+    /// Returns months and days of the same sign that lead from `earlier` to `self`.
     fn months_and_days_since(self, earlier: Self) -> (i32, i32) {
         let mut months = (self.year - earlier.year) * 12 + i32::from(self.month) - i32::from(earlier.month);
         let mut reached = earlier.plus_months(months);
         let step = if self < earlier { 1 } else { -1 };
-        // A month too far: at most one step back, as `reached` is in the month of `self`.
+        // One month too many: at most one step back, as `reached` is in the month of `self`.
         while (step == 1 && reached < self) || (step == -1 && self < reached) {
             months += step;
             reached = earlier.plus_months(months);
@@ -270,7 +271,7 @@ impl Day {
         (months, self.number() - reached.number())
     }
 
-    /// Days since a fixed day, for differences.
+    /// Returns the number of days since a fixed day, for differences.
     fn number(self) -> i32 {
         // March-based years make the leap day the last one.
         let (year, month) = if self.month <= 2 {
@@ -294,7 +295,7 @@ fn days_in_month(year: i32, month: u8) -> u8 {
     }
 }
 
-/// Up to four decimal digits; `None` for anything else.
+/// Parses up to four decimal digits; `None` for anything else.
 fn decimal(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() || 4 < digits.len() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -302,7 +303,7 @@ fn decimal(digits: &[u8]) -> Option<u32> {
     Some(digits.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0')))
 }
 
-/// Missing stays missing (0); present must have been valid.
+/// Keeps a missing part as 0; a part that is present must have been valid.
 fn or_missing(part: Option<Option<u32>>) -> Option<u8> {
     match part {
         None => Some(0),
@@ -310,7 +311,7 @@ fn or_missing(part: Option<Option<u32>>) -> Option<u8> {
     }
 }
 
-/// Digits up to `unit`, and what follows it.
+/// Returns the digits up to `unit`, and the rest after it.
 fn part_before(text: &[u8], unit: u8) -> Option<(u32, &[u8])> {
     let at = memchr::memchr(unit, text)?;
     Some((decimal(&text[..at])?, &text[at + 1..]))

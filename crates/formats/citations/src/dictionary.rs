@@ -1,8 +1,8 @@
 //! A sorted list of texts, front-coded: text by number in one block, number by text in a binary search.
 //!
 //! Blocks of [`BLOCK`] texts: the first as length and bytes, each other as the number of bytes it shares with the
-//! one before, the number of its own bytes, and these. Lengths are LEB128. Where blocks start is an Elias-Fano
-//! sequence. (Front coding of sorted dictionaries: Witten, Moffat, Bell, *Managing Gigabytes*.)
+//! previous one, the number of its own bytes, and these. Lengths are LEB128. The starts of blocks are an
+//! Elias-Fano sequence. (Front coding of sorted dictionaries: Witten, Moffat, Bell, *Managing Gigabytes*.)
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
@@ -10,13 +10,13 @@ use std::io::{self, Write};
 use crate::elias_fano::EliasFano;
 use crate::varint;
 
-/// Texts in a block: more save bytes, fewer save time. At 16 the whole text of the first costs about a byte per DOI.
+/// Texts in a block: more save bytes, fewer save time. At 16 the full text of the first costs about a byte per DOI.
 pub(crate) const BLOCK: u64 = 16;
 
 /// Longest text of a dictionary, in bytes.
 pub(crate) const TEXT_LEN_MAX_BYTES: usize = 4096;
 
-/// Writes the blocks; keeps where they start.
+/// Writes the blocks; records where they start.
 pub(crate) struct DictionaryWriter<W: Write> {
     sink: W,
     last: Vec<u8>,
@@ -28,13 +28,13 @@ pub(crate) struct DictionaryWriter<W: Write> {
 }
 
 impl<W: Write> DictionaryWriter<W> {
-    /// Blocks go to `sink`, the start of each (8 bytes, little-endian) to `starts`.
+    /// Creates a writer: blocks go to `sink`, the start of each (8 bytes, little-endian) to `starts`.
     pub(crate) fn new(sink: W, starts: W) -> Self {
         let (last, buffer) = (Vec::new(), Vec::new());
         Self { sink, last, buffer, n_texts: 0, n_bytes: 0, starts, n_starts: 0 }
     }
 
-    /// The next text, greater than the last.
+    /// Adds the next text, greater than the last.
     pub(crate) fn push(&mut self, text: &[u8]) -> io::Result<()> {
         debug_assert!(self.n_texts == 0 || self.last.as_slice() < text, "texts must rise");
         self.buffer.clear();
@@ -57,14 +57,14 @@ impl<W: Write> DictionaryWriter<W> {
         self.sink.write_all(&self.buffer)
     }
 
-    /// The sinks, the number of texts, of blocks and of bytes in the blocks.
+    /// Returns the sinks, the number of texts, of blocks and of bytes in the blocks.
     pub(crate) fn finish(self) -> (W, W, DictionarySize) {
         let size = DictionarySize { n_texts: self.n_texts, n_blocks: self.n_starts, n_bytes: self.n_bytes };
         (self.sink, self.starts, size)
     }
 }
 
-/// What a dictionary holds.
+/// The size of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct DictionarySize {
     pub(crate) n_texts: u64,
@@ -101,7 +101,7 @@ impl<'a> Dictionary<'a> {
         Some(())
     }
 
-    /// The number of `text`; `None` if it is not in the dictionary.
+    /// Returns the number of `text`; `None` if it is not in the dictionary.
     pub(crate) fn number_of(&self, text: &[u8]) -> Option<u64> {
         let (mut low, mut high) = (0, self.starts.len());
         while low < high {
@@ -126,7 +126,7 @@ impl<'a> Dictionary<'a> {
         None
     }
 
-    /// The whole text that a block begins with.
+    /// Returns the full text that a block begins with.
     fn head(&self, block_index: u64) -> Option<&'a [u8]> {
         let mut rest = self.block(block_index)?.rest;
         let len = usize::try_from(varint::take(&mut rest)?).ok()?;
@@ -163,7 +163,7 @@ impl Block<'_> {
     }
 }
 
-/// How many bytes two texts share at their start.
+/// Returns how many bytes two texts share at their start.
 pub(crate) fn shared_len(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }

@@ -1,5 +1,5 @@
-//! DOI normalisation: one spelling per DOI, so that a citation dump, a catalogue and a question
-//! meet on the same bytes.
+//! DOI normalisation: one spelling per DOI, so that a citation dump, a catalogue and a request can be
+//! compared byte for byte.
 //!
 //! The rules, in order (ISO 26324 for the form and the case folding; the prefixes are those that
 //! Crossref, DataCite and library catalogues are seen to write):
@@ -15,17 +15,17 @@
 //! 5. Valid is `10.<digits>[.<digits>…]/<at least one character>`, at most [`DOI_LEN_MAX_BYTES`] long,
 //!    without control characters or white space other than single inner spaces (a few registered DOIs have them).
 //!
-//! Values typed by people ([`Dirt::Cut`]) also lose quotes and opening brackets at the start, and junk at the end, again
-//! and again until nothing is left to cut: `. , : ; * " '` and typographic quotes, `/epdf`, and a closing `) ] } >` that nothing opens.
-//! Dumps are read with [`Dirt::Keep`]: a final dot can be part of a registered DOI, and a registrar's own
-//! list is the authority on it.
+//! Values typed by people ([`Dirt::Cut`]) also lose quotes and opening brackets at the start, and junk at the end,
+//! repeatedly until nothing is left to cut: `. , : ; * " '` and typographic quotes, `/epdf`, and a closing `) ] } >`
+//! that nothing opens. Dumps are read with [`Dirt::Keep`]: a final dot can be part of a registered DOI, and a
+//! registrar's own list is authoritative.
 
 use std::fmt;
 
-/// Longest DOI taken, in bytes after normalisation. The longest registered ones are a few hundred.
+/// Longest DOI accepted, in bytes after normalisation. The longest registered ones are a few hundred.
 pub const DOI_LEN_MAX_BYTES: usize = 1024;
 
-/// What may stand before a DOI that was cut out of text.
+/// Characters that may precede a DOI that was cut out of text.
 const OPENING: [char; 11] = ['"', '\'', '`', '“', '„', '‘', '«', '(', '[', '{', '<'];
 
 /// What to do with junk at the end of a value.
@@ -33,7 +33,7 @@ const OPENING: [char; 11] = ['"', '\'', '`', '“', '„', '‘', '«', '(', '['
 pub enum Dirt {
     /// The value is a registrar's: nothing at the end is junk.
     Keep,
-    /// The value was typed or cut out of text: final punctuation and unopened brackets go.
+    /// The value was typed or cut out of text: final punctuation and unopened brackets are removed.
     Cut,
 }
 
@@ -45,15 +45,15 @@ impl Doi {
     /// Normalises a value of a dump or of a request: see the rules of this module.
     ///
     /// # Errors
-    /// [`DoiError`] says what makes the value no DOI.
+    /// [`DoiError`] says why the value is not a DOI.
     pub fn parse(raw: &str) -> Result<Self, DoiError> {
         Self::parse_with(raw, Dirt::Keep)
     }
 
-    /// Normalises a value of a catalogue, where junk at the end is cut.
+    /// Normalises a value of a catalogue, removing junk at the end.
     ///
     /// # Errors
-    /// [`DoiError`] says what makes the value no DOI.
+    /// [`DoiError`] says why the value is not a DOI.
     pub fn parse_dirty(raw: &str) -> Result<Self, DoiError> {
         Self::parse_with(raw, Dirt::Cut)
     }
@@ -61,15 +61,15 @@ impl Doi {
     /// Normalises with the given treatment of the end.
     ///
     /// # Errors
-    /// [`DoiError`] says what makes the value no DOI.
+    /// [`DoiError`] says why the value is not a DOI.
     pub fn parse_with(raw: &str, dirt: Dirt) -> Result<Self, DoiError> {
         let mut text = Vec::with_capacity(raw.len());
         normalise_into(raw.as_bytes(), dirt, &mut text)?;
-        // The bytes are UTF-8: they come out of a `str` by whole characters.
+        // The bytes are UTF-8: they come out of a `str` in whole characters.
         String::from_utf8(text).map(Self).map_err(|_| DoiError::NotUtf8)
     }
 
-    /// The normalised text, `10.…`.
+    /// Returns the normalised text, `10.…`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -82,7 +82,7 @@ impl fmt::Display for Doi {
     }
 }
 
-/// Why a value is no DOI.
+/// Why a value is not a DOI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum DoiError {
     /// Nothing is left after trimming.
@@ -108,7 +108,7 @@ pub enum DoiError {
 /// Appends the normalised form of `raw` to `out`; on an error `out` is as it was.
 ///
 /// # Errors
-/// [`DoiError`] says what makes the value no DOI.
+/// [`DoiError`] says why the value is not a DOI.
 pub fn normalise_into(raw: &[u8], dirt: Dirt, out: &mut Vec<u8>) -> Result<(), DoiError> {
     if is_plain(raw) && (dirt == Dirt::Keep || !ends_with_junk(raw)) {
         check(raw)?;
@@ -134,7 +134,8 @@ pub fn normalise_into(raw: &[u8], dirt: Dirt, out: &mut Vec<u8>) -> Result<(), D
     Ok(())
 }
 
-/// Already normal but for its form: what nearly every row of a dump is, and costs one pass.
+/// Returns whether it is normalised already, apart from its form: true for nearly every row of a dump, at the
+/// cost of one pass.
 fn is_plain(raw: &[u8]) -> bool {
     raw.starts_with(b"10.")
         && raw.iter().all(|&byte| byte > b' ' && byte < 0x7f && byte != b'%' && !byte.is_ascii_uppercase())
@@ -144,7 +145,7 @@ fn ends_with_junk(raw: &[u8]) -> bool {
     str::from_utf8(raw).is_ok_and(|text| without_junk(text).len() < text.len())
 }
 
-/// The form `10.<digits>[.<digits>…]/<suffix>` and the length.
+/// Checks the form `10.<digits>[.<digits>…]/<suffix>` and the length.
 fn check(text: &[u8]) -> Result<(), DoiError> {
     if text.is_empty() {
         return Err(DoiError::Empty);
@@ -179,7 +180,8 @@ fn trim(text: &str) -> &str {
     text.trim_matches(is_trimmed)
 }
 
-/// `None` if there is nothing to decode or the text does not look percent-encoded as a whole.
+/// Decodes percent escapes; `None` if there is nothing to decode or the text does not look percent-encoded as
+/// a whole.
 fn percent_decoded(text: &str) -> Option<String> {
     if !text.contains('%') {
         return None;
@@ -202,7 +204,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Cuts every leading prefix, in any case; trims between them.
+/// Removes every leading prefix, in any case; trims between them.
 fn cut_prefixes(text: &str) -> &str {
     const PREFIXES: [&str; 9] =
         ["https://", "http://", "www.", "dx.", "doi.org/", "info:doi/", "urn:doi:", "doi:", "doi "];
@@ -217,7 +219,7 @@ fn starts_with_fold(text: &str, prefix: &str) -> bool {
     text.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
 }
 
-/// `text` less what is junk at the end of a typed value.
+/// Returns `text` without junk at the end of a typed value.
 fn without_junk(text: &str) -> &str {
     let mut rest = text.trim_end_matches(is_trimmed);
     while let Some(shorter) = one_junk_less(rest) {

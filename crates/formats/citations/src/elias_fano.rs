@@ -1,5 +1,5 @@
 //! Elias-Fano: a rising sequence in about two bits per number plus the logarithm of the mean gap, with access
-//! by place in constant time.
+//! by position in constant time.
 //!
 //! Layout, little-endian: count and greatest number (8 bytes each), the low bits packed, the high bits as a bit
 //! map with one bit set per number, and for every [`SAMPLE`]th number where its bit is (8 bytes each).
@@ -13,7 +13,7 @@ use crate::bits::{BitReader, BitWriter};
 const SAMPLE: u64 = 256;
 const HEADER_BYTES: u64 = 16;
 
-/// Where the parts of a sequence are.
+/// The positions of the parts of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     n: u64,
@@ -25,7 +25,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// `None` if the counts are beyond what a file can hold.
+    /// Computes the shape; `None` if the counts are beyond what a file can hold.
     fn new(n: u64, max: u64) -> Option<Self> {
         let low_width = (max / n.max(1)).checked_ilog2().unwrap_or(0).min(56);
         let low_words = n.checked_mul(u64::from(low_width))?.div_ceil(64);
@@ -47,7 +47,7 @@ pub(crate) struct EliasFanoWriter<W: Write> {
 }
 
 impl<W: Write> EliasFanoWriter<W> {
-    /// A writer for `n` numbers up to `max`.
+    /// Creates a writer for `n` numbers up to `max`.
     pub(crate) fn new(mut sink: W, n: u64, max: u64) -> io::Result<Self> {
         let shape = Shape::new(n, max).ok_or_else(|| io::Error::other("a sequence too long for a file"))?;
         sink.write_all(&n.to_le_bytes())?;
@@ -62,7 +62,7 @@ impl<W: Write> EliasFanoWriter<W> {
         })
     }
 
-    /// The next number, not below the last and at most `max`.
+    /// Adds the next number, not below the last and at most `max`.
     pub(crate) fn push(&mut self, value: u64) -> io::Result<()> {
         let width = self.shape.low_width;
         self.low.write(value & ((1 << width) - 1), width)?;
@@ -75,7 +75,7 @@ impl<W: Write> EliasFanoWriter<W> {
         Ok(())
     }
 
-    /// Writes what was kept and gives the sink back.
+    /// Writes the buffered part and returns the sink.
     pub(crate) fn finish(self) -> io::Result<W> {
         debug_assert_eq!(self.n_pushed, self.shape.n);
         let mut sink = self.low.finish()?;
@@ -96,7 +96,7 @@ pub(crate) struct EliasFano<'a> {
 }
 
 impl<'a> EliasFano<'a> {
-    /// Finds the parts; `None` if the bytes do not have the length that their header tells.
+    /// Finds the parts; `None` if the bytes do not have the length given by their header.
     pub(crate) fn open(bytes: &'a [u8]) -> Option<Self> {
         let shape = Shape::new(word_at(bytes, 0)?, word_at(bytes, 8)?)?;
         if shape.len_bytes != bytes.len() as u64 {
@@ -111,12 +111,12 @@ impl<'a> EliasFano<'a> {
         })
     }
 
-    /// How many numbers there are.
+    /// Returns the number of numbers.
     pub(crate) fn len(&self) -> u64 {
         self.shape.n
     }
 
-    /// The number at `place`; `None` beyond the end.
+    /// Returns the number at `place`; `None` beyond the end.
     pub(crate) fn get(&self, place: u64) -> Option<u64> {
         if self.shape.n <= place {
             return None;
@@ -124,7 +124,7 @@ impl<'a> EliasFano<'a> {
         Some(self.value(place, self.select(place)?))
     }
 
-    /// The numbers at `place` and behind it.
+    /// Returns the numbers at `place` and after it.
     pub(crate) fn pair(&self, place: u64) -> Option<(u64, u64)> {
         if self.shape.n <= place + 1 {
             return None;
@@ -140,7 +140,7 @@ impl<'a> EliasFano<'a> {
         bit.wrapping_sub(place) << width | low
     }
 
-    /// Where the bit of the number at `place` is.
+    /// Returns the position of the bit of the number at `place`.
     fn select(&self, place: u64) -> Option<u64> {
         let bit = word_at(self.samples, place / SAMPLE * 8)?;
         let mut n_missing = u32::try_from(place % SAMPLE).ok()?;
@@ -165,7 +165,7 @@ impl<'a> EliasFano<'a> {
     }
 }
 
-/// Place of the `rank`th set bit, from 0; there are more than `rank`.
+/// Returns the position of the `rank`th set bit, from 0; there are more than `rank`.
 fn place_of_one(word: u64, rank: u32) -> u32 {
     let (mut rest, mut n_missing, mut base) = (word, rank, 0);
     for width in [32, 16, 8] {

@@ -21,8 +21,8 @@ use crate::summary::{PaletteEntry, Summary};
 /// when a new release is published under the same name. The old file's bytes stay readable until the
 /// last holder drops it.
 ///
-/// DOIs are numbered from 0 in the order of their normalised text. Methods take any number: what is not in the graph
-/// has no neighbours and no text.
+/// DOIs are numbered from 0 in the order of their normalised text. Methods accept any number: one that is not in the
+/// graph has no neighbours and no text.
 #[derive(Debug)]
 pub struct Graph {
     file: Container,
@@ -75,7 +75,7 @@ struct LocalIdPlaces {
     spelling_ids: Range<usize>,
 }
 
-/// What a citation says, as the row of the dump did.
+/// The statements of a citation, as in the row of the dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Citation {
     /// Publication date of the citing work.
@@ -106,8 +106,8 @@ impl Graph {
     /// [`Graph::verify`] reads everything.
     ///
     /// # Errors
-    /// [`GraphError`] if the file cannot be read, is none of ours, is cut off, or its header is damaged; each says what
-    /// to do.
+    /// [`GraphError`] if the file cannot be read, is not a graph file, is truncated, or its header is damaged; each
+    /// says what to do.
     pub fn open(path: &Path) -> Result<Self, GraphError> {
         Self::of_file(Container::open(path)?)
     }
@@ -122,9 +122,9 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Opens a copy of a graph file that is made in `folder` and has no name: it costs the room and the time of a copy, all of
-    /// it is checked, and whatever is done to the file afterwards, also writing over it, does not touch the copy. Where
-    /// the file system shares blocks between copies, it costs neither.
+    /// Opens an unnamed copy of a graph file, made in `folder`: it costs the space and time of a copy, and all of it is
+    /// checked. Later changes to the file, even overwriting it, do not affect the copy. If the file system shares
+    /// blocks between copies, it costs neither.
     ///
     /// # Errors
     /// As [`Graph::open`] and [`Graph::verify`]; the copy cannot be written.
@@ -132,7 +132,7 @@ impl Graph {
         Self::of_file(Container::open_copy(path, folder)?)
     }
 
-    /// A number that is equal for equal files.
+    /// Returns a number that is equal for equal files.
     #[must_use]
     pub fn identity(&self) -> u64 {
         self.file.identity()
@@ -146,7 +146,7 @@ impl Graph {
         self.file.verify()
     }
 
-    /// Counts of the graph and of its making.
+    /// Returns counts of the graph and of its build.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
@@ -158,7 +158,7 @@ impl Graph {
         self.file.len_bytes()
     }
 
-    /// The sections with their sizes.
+    /// Returns the sections with their sizes.
     #[must_use]
     pub fn sections(&self) -> Vec<SectionSize> {
         self.file
@@ -167,20 +167,20 @@ impl Graph {
             .collect()
     }
 
-    /// DOIs in the graph; numbers are below it.
+    /// Returns the number of DOIs in the graph; numbers are below it.
     #[must_use]
     pub fn n_dois(&self) -> u64 {
         self.summary.n_dois
     }
 
-    /// Different citations.
+    /// Returns the number of different citations.
     #[must_use]
     pub fn n_citations(&self) -> u64 {
         self.summary.n_citations
     }
 
-    /// The number of a normalised DOI ([`crate::Doi`]); some microseconds, a binary search. A further DOI of a work leads to
-    /// the work's number, unless the dumps say of that DOI itself who cites whom.
+    /// Returns the number of a normalised DOI ([`crate::Doi`]); some microseconds, a binary search. A further DOI of a
+    /// work leads to the work's number, unless the dumps contain citations of that DOI itself.
     #[must_use]
     pub fn number_of(&self, doi: &str) -> Option<u32> {
         let own = self.own_number_of(doi);
@@ -193,7 +193,8 @@ impl Graph {
         }
     }
 
-    /// The number to ask about for a DOI: its own, unless it has no citations and is a further DOI of another work.
+    /// Returns the number to query for a DOI: its own, unless it has no citations and is a further DOI of another
+    /// work.
     #[must_use]
     pub fn work_of(&self, number: u32) -> u32 {
         if self.places.other_dois.is_none() || self.has_neighbours(number) {
@@ -202,13 +203,13 @@ impl Graph {
         self.doi(number).and_then(|doi| self.number_of_other(&doi)).unwrap_or(number)
     }
 
-    /// Whether a DOI cites or is cited.
+    /// Returns whether a DOI cites or is cited.
     #[must_use]
     pub fn has_neighbours(&self, number: u32) -> bool {
         0 < self.references(number).len() || 0 < self.citations(number).len()
     }
 
-    /// Further DOIs of a work, in order: those of which the dumps say nothing themselves.
+    /// Returns the further DOIs of a work, in order: those without citations of their own in the dumps.
     #[must_use]
     pub fn other_dois(&self, number: u32) -> Vec<String> {
         self.other_dois_of(number).unwrap_or_default()
@@ -240,7 +241,7 @@ impl Graph {
         Some(found)
     }
 
-    /// The number that a DOI has itself, whatever work it is of.
+    /// Returns a DOI's own number, regardless of its work.
     #[must_use]
     pub fn own_number_of(&self, doi: &str) -> Option<u32> {
         u32::try_from(self.dictionary()?.number_of(doi.as_bytes())?).ok()
@@ -256,7 +257,7 @@ impl Graph {
         u32::try_from(first).ok().filter(|it| u64::from(*it) < self.n_dois())
     }
 
-    /// The DOI of a number.
+    /// Returns the DOI of a number.
     #[must_use]
     pub fn doi(&self, number: u32) -> Option<String> {
         let mut text = Vec::new();
@@ -270,19 +271,19 @@ impl Graph {
         self.dictionary()?.text_into(u64::from(number), text)
     }
 
-    /// Whom a DOI cites, rising, itself included if it cites itself; `len()` is the count.
+    /// Returns what a DOI cites, rising, itself included if it cites itself; `len()` is the count.
     #[must_use]
     pub fn references(&self, number: u32) -> Neighbours<'_> {
         self.lists(Direction::References).map_or_else(Neighbours::empty, |lists| lists.list(number))
     }
 
-    /// Who cites a DOI, rising, itself included if it cites itself; `len()` is the count.
+    /// Returns what cites a DOI, rising, itself included if it cites itself; `len()` is the count.
     #[must_use]
     pub fn citations(&self, number: u32) -> Neighbours<'_> {
         self.lists(Direction::Citations).map_or_else(Neighbours::empty, |lists| lists.list(number))
     }
 
-    /// Whom a DOI cites, and what each citation says.
+    /// Returns what a DOI cites, and the statements of each citation.
     pub fn reference_rows(&self, number: u32) -> impl Iterator<Item = (u32, Citation)> + '_ {
         let list = self.lists(Direction::References).and_then(|lists| lists.list_with_symbols(number));
         let exceptions = self.exceptions_of(number);
@@ -291,13 +292,13 @@ impl Graph {
             .map(move |(cited, symbol)| (cited, self.citation_with(number, cited, symbol, exceptions)))
     }
 
-    /// Who cites a DOI, and what each citation says. Costs a look into each citing DOI's list: below a microsecond
-    /// each in memory, so take [`Graph::citations`] where the bare list will do.
+    /// Returns what cites a DOI, and the statements of each citation. It looks into each citing DOI's list: below
+    /// a microsecond each in memory, so use [`Graph::citations`] if the plain list is enough.
     pub fn citation_rows(&self, number: u32) -> impl Iterator<Item = (u32, Citation)> + '_ {
         self.citations(number).filter_map(move |citing| Some((citing, self.citation(citing, number)?)))
     }
 
-    /// What the citation of `cited` by `citing` says; `None` if there is none.
+    /// Returns the statements of the citation of `cited` by `citing`; `None` if there is none.
     #[must_use]
     pub fn citation(&self, citing: u32, cited: u32) -> Option<Citation> {
         let list = self.lists(Direction::References)?.list_with_symbols(citing)?;
@@ -305,8 +306,9 @@ impl Graph {
         Some(self.citation_with(citing, cited, symbol, self.exceptions_of(citing)))
     }
 
-    /// The OCI of a citation, without `oci:`. Spelt from the DOIs if the citation's row was, else from the OMIDs if both are
-    /// known, else from the DOIs with Crossref's prefix. `None` if a DOI has a character without code.
+    /// Returns the OCI of a citation, without `oci:`. It is spelt from the DOIs if the citation's row did so, else from
+    /// the OMIDs if both are known, else from the DOIs with Crossref's prefix. `None` if a DOI has a character without
+    /// code.
     #[must_use]
     pub fn oci(&self, citing: u32, cited: u32, citation: &Citation) -> Option<String> {
         if citation.suppliers.is_none()
@@ -318,37 +320,37 @@ impl Graph {
         oci::encode(suppliers, &self.doi(citing)?, &self.doi(cited)?)
     }
 
-    /// The publication date that the dumps give for a citing DOI.
+    /// Returns the publication date that the dumps give for a citing DOI.
     #[must_use]
     pub fn date(&self, number: u32) -> Option<PartialDate> {
         self.work_date(number).filter(|(_, is_inferred)| !is_inferred).map(|(date, _)| date)
     }
 
-    /// The least OMID of a DOI.
+    /// Returns the least OMID of a DOI.
     #[must_use]
     pub fn omid(&self, number: u32) -> Option<Omid> {
         self.number_at(self.places.omids.as_ref()?, number).map(Omid::from_number)
     }
 
-    /// The DOI of an OMID.
+    /// Returns the DOI of an OMID.
     #[must_use]
     pub fn number_of_omid(&self, omid: Omid) -> Option<u32> {
         self.doi_of_number(self.places.omids.as_ref()?, omid.number())
     }
 
-    /// The least `PubMed` number of a DOI.
+    /// Returns the least `PubMed` number of a DOI.
     #[must_use]
     pub fn pmid(&self, number: u32) -> Option<u64> {
         self.number_at(self.places.pmids.as_ref()?, number)
     }
 
-    /// The DOI of a `PubMed` number.
+    /// Returns the DOI of a `PubMed` number.
     #[must_use]
     pub fn number_of_pmid(&self, pmid: u64) -> Option<u32> {
         self.doi_of_number(self.places.pmids.as_ref()?, pmid)
     }
 
-    /// The number of a local id, which is matched byte for byte.
+    /// Returns the number of a local id, which is matched byte for byte.
     #[must_use]
     pub fn local_id_number(&self, id: &[u8]) -> Option<u32> {
         u32::try_from(self.local_id_dictionary()?.number_of(id)?).ok()
@@ -359,7 +361,7 @@ impl Graph {
         self.local_id_dictionary()?.text_into(u64::from(id), text)
     }
 
-    /// The DOI of a local id.
+    /// Returns the DOI of a local id.
     #[must_use]
     pub fn doi_of_local_id(&self, id: u32) -> Option<u32> {
         let places = self.places.local_ids.as_ref()?;
@@ -370,7 +372,7 @@ impl Graph {
         u32::try_from(dois.get(u64::from(id))).ok().filter(|doi| u64::from(*doi) < self.n_dois())
     }
 
-    /// The local ids of a DOI in the order of the table: their numbers.
+    /// Returns the numbers of a DOI's local ids in the order of the table.
     pub fn local_ids(&self, number: u32) -> impl ExactSizeIterator<Item = u32> + '_ {
         let found = self.places.local_ids.as_ref().and_then(|places| {
             let starts = EliasFano::open(self.file.bytes(&places.of_doi_starts))?;
@@ -384,7 +386,7 @@ impl Graph {
         (0..n_ids).map(move |place| u32::try_from(ids.get(start + place as u64)).unwrap_or(u32::MAX))
     }
 
-    /// A DOI as the table of local ids spells it for `id`; `None` if that is the normal form.
+    /// Returns a DOI as the table of local ids spells it for `id`; `None` if that is the normal form.
     #[must_use]
     pub fn spelling(&self, id: u32) -> Option<&str> {
         let places = self.places.local_ids.as_ref()?;
@@ -418,7 +420,7 @@ impl Graph {
         Some(Lists { bytes: self.file.bytes(bytes), starts, direction, n_nodes: self.summary.n_dois })
     }
 
-    /// The date of a work, and whether it is inferred.
+    /// Returns the date of a work, and whether it is inferred.
     fn work_date(&self, number: u32) -> Option<(PartialDate, bool)> {
         let dates = PackedInts::new(self.file.bytes(&self.places.dates), self.summary.date_width);
         let word = u32::try_from(dates.get(u64::from(number)).checked_sub(1)?).ok()?;
@@ -426,7 +428,7 @@ impl Graph {
         Some((date, word & 1 == 1))
     }
 
-    /// The exceptions of a citing DOI: a stretch of the sorted records.
+    /// Returns the exceptions of a citing DOI: a range of the sorted records.
     fn exceptions_of(&self, citing: u32) -> &[u8] {
         let all = self.file.bytes(&self.places.exceptions);
         let end = partition(all, |record| record_half(record, 0) <= citing);
@@ -467,7 +469,7 @@ impl Graph {
         u32::try_from(dois.get(place)).ok()
     }
 
-    /// Whether the sequences have the lengths that the summary tells: what is read later can rely on it.
+    /// Checks that the sequences have the lengths given by the summary, so that later reads can rely on it.
     fn check_sizes(&self) -> Result<(), GraphError> {
         let len_is = |range: &Range<usize>, n: u64| {
             EliasFano::open(self.file.bytes(range)).is_some_and(|sequence| sequence.len() == n)
@@ -545,7 +547,7 @@ fn inconsistent(file: &Container, section: Section) -> GraphError {
     GraphError::Inconsistent { path: file.path().to_owned(), part: section.name() }
 }
 
-/// The place of `value` in a rising sequence.
+/// Returns the place of `value` in a rising sequence.
 fn find(sequence: &EliasFano<'_>, value: u64) -> Option<u64> {
     let (mut low, mut high) = (0, sequence.len());
     while low < high {
@@ -555,7 +557,7 @@ fn find(sequence: &EliasFano<'_>, value: u64) -> Option<u64> {
     (sequence.get(low)? == value).then_some(low)
 }
 
-/// Where in the records `is_before` ends to hold, in bytes.
+/// Returns where in the records `is_before` ceases to hold, in bytes.
 fn partition(records: &[u8], is_before: impl Fn(&[u8]) -> bool) -> usize {
     let (mut low, mut high) = (0, records.len() / EXCEPTION_BYTES);
     while low < high {

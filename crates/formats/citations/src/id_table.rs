@@ -1,7 +1,7 @@
 //! The table of a catalogue: local id, tab, DOI; one row per record, no header, no quoting.
 //!
-//! Ids are taken byte for byte. DOIs keep the catalogue's spelling beside the normalised one, because answers
-//! repeat what the catalogue says while joins need the normal form.
+//! Ids are compared byte for byte. DOIs keep the catalogue's spelling beside the normalised one, because
+//! answers repeat what the catalogue says while joins need the normal form.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use crate::doi::{Dirt, normalise_into};
 use crate::lines::{Chunks, LINE_LEN_MAX_BYTES};
 use crate::problem::{Reason, excerpt};
 
-/// Longest local id taken, in bytes.
+/// Longest local id accepted, in bytes.
 pub const LOCAL_ID_LEN_MAX_BYTES: usize = 1024;
 
 /// A row of the table.
@@ -19,17 +19,18 @@ pub struct IdRow<'a> {
     pub id: &'a [u8],
     /// The DOI as the catalogue spells it, without white space around it.
     pub spelled: &'a [u8],
-    /// The DOI, normalised as what people typed ([`Dirt::Cut`]).
+    /// The DOI, normalised like values typed by people ([`Dirt::Cut`]).
     pub doi: &'a [u8],
 }
 
-/// Is told a row, or why it is none, with its line.
+/// Receives a row, or why it is invalid, with its line number.
 pub type TellRow<'a, E> = dyn FnMut(u64, Result<IdRow<'_>, Reason>) -> Result<(), E> + 'a;
 
-/// Reads a table and tells every row, or why it is none, with its line, from 1. Empty lines are passed over.
+/// Reads a table and passes on every row, or why it is invalid, with its line number, from 1. Empty lines are
+/// skipped.
 ///
 /// # Errors
-/// What the stream or `tell` fails with.
+/// Errors of the stream or of `tell`.
 pub fn read_id_table<E: From<io::Error>>(source: &mut dyn Read, tell: &mut TellRow<'_, E>) -> Result<(), E> {
     let mut chunks = Chunks::new(source);
     let mut doi = Vec::new();

@@ -2,12 +2,12 @@
 //!
 //! From dump to answer:
 //!
-//! - [`source`] opens a dump, whatever it is packed in; [`rows`], [`meta`] and [`id_table`] read its lines;
-//!   what cannot be used becomes a [`Problem`] with file, line and reason, and is skipped.
-//! - [`doi`] brings DOIs to one spelling; [`oci`], [`omid`] and [`date`] know the other fields.
+//! - [`source`] opens a dump, whatever its compression; [`rows`], [`meta`] and [`id_table`] read its lines;
+//!   unusable rows become a [`Problem`] with file, line and reason, and are skipped.
+//! - [`doi`] normalises DOIs; [`oci`], [`omid`] and [`date`] handle the other fields.
 //! - [`mod@build`] sorts everything externally, in bounded memory, into one file.
 //! - [`Graph`] opens that file in milliseconds and answers from it.
-//! - [`synthetic`] makes dumps of any size with the shape of the real ones, for measuring.
+//! - [`synthetic`] generates dumps of any size with the shape of the real ones, for measuring.
 //!
 //! Nothing here is async, speaks HTTP or knows SQL.
 

@@ -1,9 +1,9 @@
-//! Cuts a byte stream into chunks of whole lines, so that several threads can parse one file and a broken
-//! quote spoils one line instead of the rest of the file.
+//! Splits a byte stream into chunks of whole lines, so that several threads can parse one file and an
+//! unclosed quote spoils one line instead of the rest of the file.
 
 use std::io::{self, Read};
 
-/// Longest line taken as a row, in bytes. DOIs end at 1 KB; what is longer is no citation.
+/// Longest line accepted as a row, in bytes. DOIs end at 1 KB; a longer line is not a citation.
 pub const LINE_LEN_MAX_BYTES: usize = 64 << 10;
 
 /// Bytes of a chunk, about ten thousand rows.
@@ -23,7 +23,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// The lines with their numbers, without line ends. `bytes` holds no overlong line, so numbers jump there.
+    /// Returns the lines with their numbers, without line ends. `bytes` holds no overlong line, so numbers jump there.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let mut rest = self.bytes.as_slice();
         let mut next_line = self.first_line;
@@ -43,7 +43,7 @@ impl Chunk {
 /// Reads a stream chunk by chunk.
 pub(crate) struct Chunks<R> {
     source: R,
-    /// What was read behind the last line feed.
+    /// Bytes read after the last line feed.
     carry: Vec<u8>,
     next_line: u64,
     is_at_end: bool,
@@ -54,7 +54,7 @@ impl<R: Read> Chunks<R> {
         Self { source, carry: Vec::new(), next_line: 1, is_at_end: false }
     }
 
-    /// The next chunk; `None` at the end of the stream.
+    /// Returns the next chunk; `None` at the end of the stream.
     pub(crate) fn next_chunk(&mut self) -> io::Result<Option<Chunk>> {
         let mut bytes = std::mem::take(&mut self.carry);
         bytes.reserve(CHUNK_BYTES.saturating_sub(bytes.len()));
@@ -92,7 +92,7 @@ impl<R: Read> Chunks<R> {
             self.fill(&mut bytes)?;
             if let Some(end) = memchr::memchr(b'\n', &bytes) {
                 self.carry.extend_from_slice(&bytes[end + 1..]);
-                // More may follow even if this read came up short of a chunk.
+                // More may follow even if this read returned less than a chunk.
                 self.is_at_end = false;
                 break;
             }

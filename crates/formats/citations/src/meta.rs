@@ -1,8 +1,8 @@
 //! Identifiers of works from OpenCitations Meta: which DOI, OMID and PMID name the same work.
 //!
-//! Read are the Meta CSV dump (column `id`: `omid:br/… doi:… pmid:…` separated by spaces; all other columns are
-//! passed over) and pairs `omid<TAB>doi`. Without it the citation dumps since October 2023, which name works
-//! by OMID, cannot be joined with DOIs.
+//! It reads the Meta CSV dump (column `id`: `omid:br/… doi:… pmid:…` separated by spaces; all other columns are
+//! ignored) and pairs `omid<TAB>doi`. Without it the citation dumps since October 2023, which name works by
+//! OMID, cannot be joined with DOIs.
 
 use std::io::{self, Read};
 
@@ -12,13 +12,13 @@ use crate::doi::{Dirt, normalise_into};
 use crate::omid::Omid;
 use crate::problem::{Reason, excerpt};
 
-/// Longest record taken, in bytes. Author lists of large collaborations reach a few hundred kilobytes.
+/// Longest record accepted, in bytes. Author lists of large collaborations reach a few hundred kilobytes.
 pub const RECORD_LEN_MAX_BYTES: usize = 8 << 20;
 
 const READ_BYTES: usize = 1 << 18;
 const COLUMNS_MAX: usize = 256;
 
-/// What a work is called beside the first of each.
+/// The identifiers of a work other than the first of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OtherIds {
     /// Further DOIs, normalised.
@@ -37,7 +37,7 @@ impl OtherIds {
     }
 }
 
-/// What one work is called.
+/// The identifiers of one work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkIds<'a> {
     /// The first DOI, normalised; empty if the work has none.
@@ -50,7 +50,7 @@ pub struct WorkIds<'a> {
     pub others: &'a OtherIds,
 }
 
-/// What a reader of identifiers tells, with the line.
+/// The output of a reader of identifiers, with the line.
 #[derive(Debug)]
 pub enum Told<'a> {
     /// A work.
@@ -59,10 +59,10 @@ pub enum Told<'a> {
     Problem(Reason),
 }
 
-/// Reads a stream of either format and tells every row with its line, from 1.
+/// Reads a stream of either format and passes on every row with its line, from 1.
 ///
 /// # Errors
-/// What the stream or `tell` fails with.
+/// Errors of the stream or of `tell`.
 pub fn read_work_ids<E: From<io::Error>>(
     source: &mut dyn Read,
     tell: &mut dyn FnMut(u64, Told<'_>) -> Result<(), E>,
@@ -138,7 +138,7 @@ fn pair<'a>(record: &Record<'_>, doi: &'a mut Vec<u8>, others: &'a OtherIds) -> 
     Ok(WorkIds { doi, omid: Some(omid), pmid: None, others })
 }
 
-/// Most identifiers of one kind that a work is found by beside the first: more are an error of the dump.
+/// Maximum number of further identifiers of one kind for a work: more are an error of the dump.
 const OTHERS_MAX: usize = 64;
 
 fn list_of_ids<'a>(
@@ -153,7 +153,7 @@ fn list_of_ids<'a>(
             read_doi(id, doi)?;
         } else if id.starts_with(b"doi:") {
             let mut other = Vec::new();
-            // One that is none costs itself: the work has its name.
+            // An invalid one affects only itself: the work has an identifier already.
             if read_doi(id, &mut other).is_ok() && other != *doi && others.dois.len() < OTHERS_MAX {
                 others.dois.push(other);
             }
@@ -168,10 +168,10 @@ fn list_of_ids<'a>(
     Ok(WorkIds { doi, omid, pmid, others })
 }
 
-/// Largest `PubMed` number taken: they have eight digits.
+/// Largest `PubMed` number accepted: they have eight digits.
 const PMID_MAX: u64 = u32::MAX as u64;
 
-/// Keeps the first, and the rest among the others.
+/// Keeps the first identifier, and adds the others to the rest.
 fn take_first<T: Copy + PartialEq>(first: &mut Option<T>, found: Option<T>, others: &mut Vec<T>) {
     match (*first, found) {
         (None, found) => *first = found,
@@ -276,7 +276,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Gives up on a record: what follows the next line feed is read afresh.
+    /// Abandons a record: reading continues after the next line feed.
     fn skip_to_line_end(&mut self) -> io::Result<()> {
         if let Some(parser) = &mut self.parser {
             parser.reset();
@@ -295,7 +295,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Tabs in the first line mean a tab-separated file, where quotes mean nothing.
+/// Tabs in the first line mean a tab-separated file, in which quotes have no meaning.
 fn parser_for(start: &[u8]) -> csv_core::Reader {
     let first_line = &start[..memchr::memchr(b'\n', start).unwrap_or(start.len())];
     if memchr::memchr(b'\t', first_line).is_some() {

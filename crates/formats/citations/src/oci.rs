@@ -9,9 +9,8 @@
 use std::fmt;
 
 /// The characters of the code table in code order: the n-th has the n-th code.
-///
-/// Codes are two digits up to 89, then 900 to 989, 9900 to 9989 and so on: another leading 9 for each
-/// block of [`CODES_PER_BLOCK`]. The live table grew by what was met in DOIs, hence its order.
+/// Codes are two digits up to 89, then 900 to 989, 9900 to 9989 and so on: another leading 9 for each block
+/// of [`CODES_PER_BLOCK`]. The live table grew as characters were met in DOIs, hence its order.
 const CHARACTERS: [&str; 17] = [
     "0123456789abcdefghijklmnopqrstuvwxyz/.:;",
     "<=>?@[\\]^_`!\"#$%&'()*+,-{|}~ –ĳšžá\u{a0}×éâíö",
@@ -34,7 +33,8 @@ const CHARACTERS: [&str; 17] = [
 
 const CODES_PER_BLOCK: usize = 90;
 
-/// Most characters of an OCI that are looked at: two DOIs of the longest length, each character a rare one.
+/// Maximum number of characters of an OCI that are read: two DOIs of the longest length, each character a
+/// rare one.
 pub const OCI_LEN_MAX_BYTES: usize = 20_000;
 
 /// A supplier prefix such as `020`, kept as the number without its leading zero (`20`).
@@ -42,7 +42,7 @@ pub const OCI_LEN_MAX_BYTES: usize = 20_000;
 pub struct Supplier(u32);
 
 impl Supplier {
-    /// Crossref, `020`: what COCI uses for both sides.
+    /// Crossref, `020`: used by COCI for both sides.
     pub const CROSSREF: Self = Self(20);
 
     /// Reads the prefix at the start of one side of an OCI: `0`, digits 1-9, `0`.
@@ -66,12 +66,12 @@ impl fmt::Display for Supplier {
     }
 }
 
-/// One side of an OCI: the supplier's prefix and the digits behind it.
+/// One side of an OCI: the supplier's prefix and the digits after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OciWork {
     /// Table codes of a DOI.
     Doi {
-        /// Whose list the DOI was taken from.
+        /// The supplier whose list the DOI was taken from.
         supplier: Supplier,
         /// The DOI, with its `10.`.
         doi: String,
@@ -106,7 +106,7 @@ pub fn decode(oci: &str) -> Result<(OciWork, OciWork), OciError> {
     Ok((decode_work(citing)?, decode_work(cited)?))
 }
 
-/// The two digit runs of an OCI; `None` if it is none.
+/// Returns the two digit runs of an OCI; `None` if it is not one.
 pub(crate) fn sides(oci: &[u8]) -> Option<(&[u8], &[u8])> {
     let bare = oci.strip_prefix(b"oci:").unwrap_or(oci);
     if OCI_LEN_MAX_BYTES < bare.len() {
@@ -142,7 +142,7 @@ fn decode_doi(mut codes: &[u8]) -> Result<String, OciError> {
     Ok(doi)
 }
 
-/// The OCI of a citation between two DOIs, without `oci:` in front.
+/// Returns the OCI of a citation between two DOIs, without `oci:` in front.
 ///
 /// `None` if a DOI has a character that the code table does not have: then it has no OCI.
 #[must_use]
@@ -172,7 +172,8 @@ fn digit(value: usize) -> char {
     u32::try_from(value).ok().and_then(|it| char::from_digit(it, 10)).unwrap_or('0')
 }
 
-/// Where a character stands in the table; the first place counts, as the carriage return stands in it three times.
+/// Returns the position of a character in the table; the first one counts, as the carriage return is in it three
+/// times.
 fn code_of(letter: char) -> Option<usize> {
     match letter {
         '0'..='9' => Some(letter as usize - '0' as usize),

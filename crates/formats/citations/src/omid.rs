@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Omid(u64);
 
 impl Omid {
-    /// Longest number taken, in digits with the leading zero: fits 62 bits.
+    /// Longest number accepted, in digits with the leading zero: fits 62 bits.
     pub const DIGITS_MAX: usize = 19;
 
     /// Reads `omid:br/06…`, `meta:br/06…`, `br/06…`, the w3id URL or the bare number.
@@ -39,19 +39,19 @@ impl Omid {
         digits.iter().try_fold(0, digit_value).map(Self)
     }
 
-    /// The number without its leading zero.
+    /// Returns the number without its leading zero.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The OMID of a number that [`Omid::number`] gave.
+    /// Returns the OMID of a number returned by [`Omid::number`].
     #[must_use]
     pub fn from_number(number: u64) -> Self {
         Self(number)
     }
 
-    /// The digits as an OCI has them, `06101801781`.
+    /// Returns the digits as in an OCI, `06101801781`.
     #[must_use]
     pub fn digits(self) -> String {
         format!("0{}", self.0)

@@ -1,8 +1,8 @@
-//! What was wrong with a row: reported with file, line and reason; never a reason to stop.
+//! Faults of rows: reported with file, line and reason; never a reason to stop.
 
 use crate::doi::DoiError;
 
-/// Most bytes of a bad value that a problem quotes.
+/// Maximum number of characters of a bad value that a problem quotes.
 const EXCERPT_LEN_MAX_CHARS: usize = 80;
 
 /// A row or a field that could not be used.
@@ -41,14 +41,14 @@ pub enum Reason {
         /// The bound, in bytes.
         max: usize,
     },
-    /// An identifier that is no DOI and no OMID.
+    /// An identifier that is neither a DOI nor an OMID.
     #[error("row skipped: {column} {value:?} {error}")]
     NotADoi {
         /// The column's name.
         column: &'static str,
         /// The value, cut if long.
         value: String,
-        /// Why it is no DOI.
+        /// Why it is not a DOI.
         error: DoiError,
     },
     /// A row of an identifier map without the identifier that it maps.
@@ -63,27 +63,27 @@ pub enum Reason {
         /// The id, cut if long.
         value: String,
     },
-    /// A field whose value means nothing; the row is kept without it.
+    /// A field with an invalid value; the row is kept without it.
     #[error("field left empty: {column} {value:?} is not {expected}")]
     Field {
         /// The column's name.
         column: &'static str,
         /// The value, cut if long.
         value: String,
-        /// What a value looks like.
+        /// The expected form of a value.
         expected: &'static str,
     },
 }
 
 impl Reason {
-    /// Whether the row was left out; otherwise only a field was.
+    /// Returns whether the row was left out; otherwise only a field was.
     #[must_use]
     pub fn skips_row(&self) -> bool {
         !matches!(self, Self::Field { .. })
     }
 }
 
-/// A bad value as a problem quotes it: lossy UTF-8, bounded.
+/// Returns a bad value as a problem quotes it: lossy UTF-8, bounded.
 pub(crate) fn excerpt(value: &[u8]) -> String {
     let head = &value[..value.len().min(4 * EXCERPT_LEN_MAX_CHARS)];
     let mut text: String = String::from_utf8_lossy(head).chars().take(EXCERPT_LEN_MAX_CHARS).collect();

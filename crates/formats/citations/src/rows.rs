@@ -1,11 +1,11 @@
-//! One line of a citation file becomes a row: which columns there are, who cites whom, when.
+//! Parses one line of a citation file into a row: its columns, which work cites which, and when.
 //!
-//! Read are the OpenCitations formats (`oci,citing,cited,creation,timespan,journal_sc,author_sc`, with `oci` or
+//! It reads the OpenCitations formats (`oci,citing,cited,creation,timespan,journal_sc,author_sc`, with `oci` or
 //! `id` first or without it; DOIs or OMIDs), the submission format (`citing_id,citing_publication_date,cited_id,
 //! cited_publication_date`), `citing,referenced`, and headerless pairs `citing<TAB>cited` or `citing,cited`.
 //!
-//! A line is a row: no column of these formats can hold a line feed, so a quote that is never closed costs
-//! one row, not the file. Tabs win over commas; in a tab-separated file quotes mean nothing.
+//! A line is a row: no column of these formats can contain a line feed, so a quote that is never closed costs
+//! one row, not the file. Tabs take precedence over commas; in a tab-separated file quotes have no meaning.
 
 use csv_core::ReadRecordResult;
 
@@ -16,7 +16,7 @@ use crate::oci::{self, Supplier};
 use crate::omid::Omid;
 use crate::problem::{Reason, excerpt};
 
-/// Most columns looked at.
+/// Maximum number of columns that are read.
 const COLUMNS_MAX: usize = 32;
 
 /// A statement of a dump that may be missing.
@@ -34,7 +34,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// The field's text: empty, `no` or `yes`.
+    /// Returns the field's text: empty, `no` or `yes`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ pub enum Work<'a> {
     Omid(Omid),
 }
 
-/// What a row says besides who cites whom.
+/// The statements of a row besides the citing and the cited work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Details {
     /// Publication date of the citing work.
@@ -81,15 +81,15 @@ pub struct Details {
 /// A citation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// The work that cites.
+    /// The citing work.
     pub citing: Work<'a>,
-    /// The work that is cited.
+    /// The cited work.
     pub cited: Work<'a>,
-    /// All else.
+    /// Everything else.
     pub details: Details,
 }
 
-/// Which column is where.
+/// The positions of the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     separator: u8,
@@ -105,7 +105,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout that a file's first line tells: its names if it is a header, else by the number of columns.
+    /// Detects the layout by a file's first line: by its names if it is a header, else by the number of
+    /// columns.
     ///
     /// `None` if the line has neither the names nor two, six or seven columns.
     #[must_use]
@@ -117,7 +118,8 @@ impl Layout {
         Self::of_header(separator, &fields).or_else(|| Self::of_width(separator, fields.len()))
     }
 
-    /// Whether there are columns for dates: without them a row says nothing of dates, not that there are none.
+    /// Returns whether there are columns for dates: without them a row does not state dates, rather than
+    /// stating that there are none.
     pub(crate) fn has_dates(&self) -> bool {
         self.creation.is_some() || self.timespan.is_some()
     }
@@ -162,7 +164,7 @@ impl Layout {
     }
 }
 
-/// Parses lines of one file. Keeps its buffers from line to line.
+/// Parses lines of one file. Reuses its buffers from line to line.
 #[derive(Debug)]
 pub struct RowParser {
     layout: Layout,
@@ -172,17 +174,17 @@ pub struct RowParser {
 }
 
 impl RowParser {
-    /// A parser for lines of the given layout.
+    /// Returns a parser for lines of the given layout.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self { layout, fields: Fields::default(), citing: Vec::new(), cited: Vec::new() }
     }
 
     /// Parses a line without its line end. Empty lines and headers give `Ok(None)`: concatenated dumps have
-    /// headers in their middle. Fields that mean nothing are told to `on_field_problem` and left empty.
+    /// headers in their middle. Fields with invalid values are passed to `on_field_problem` and left empty.
     ///
     /// # Errors
-    /// The [`Reason`] why the row is no citation.
+    /// The [`Reason`] why the row is not a citation.
     pub fn parse(
         &mut self,
         line: &[u8],
@@ -213,8 +215,8 @@ fn is_header(citing: &[u8], cited: &[u8]) -> bool {
     matches!(citing, b"citing" | b"citing_id") && matches!(cited, b"cited" | b"cited_id" | b"referenced")
 }
 
-/// The work that a field names: a DOI, an OMID, or several identifiers separated by spaces, of which a DOI
-/// is taken first.
+/// Returns the work that a field names: a DOI, an OMID, or several identifiers separated by spaces, of which
+/// a DOI is preferred.
 fn work<'a>(field: &[u8], column: &'static str, buffer: &'a mut Vec<u8>) -> Result<Work<'a>, Reason> {
     if let Some(omid) = Omid::parse(field) {
         return Ok(Work::Omid(omid));
@@ -251,7 +253,8 @@ fn details(layout: &Layout, fields: &Fields, on_problem: &mut dyn FnMut(Reason))
     }
 }
 
-/// The supplier prefixes of an OCI that spells DOIs; none for the OMID style, whose OCI follows from the OMIDs.
+/// Returns the supplier prefixes of an OCI that spells DOIs; none for the OMID style, whose OCI follows from
+/// the OMIDs.
 fn suppliers(oci: &[u8], on_problem: &mut dyn FnMut(Reason)) -> Option<(Supplier, Supplier)> {
     if oci.is_empty() {
         return None;
@@ -270,7 +273,7 @@ fn is_omid_style(side: &[u8]) -> bool {
     Omid::from_digits(side).is_some()
 }
 
-/// An empty field is nothing; a field that does not parse is nothing and a problem.
+/// Parses a field: an empty one is nothing; one that does not parse is nothing and a problem.
 fn parsed<T>(
     field: &[u8],
     parse: impl Fn(&[u8]) -> Option<T>,
@@ -291,12 +294,12 @@ fn parsed<T>(
 /// The fields of one line, unquoted.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    /// The fields' bytes, one behind the other.
+    /// The fields' bytes, concatenated.
     bytes: Vec<u8>,
-    /// Where each field ends in `bytes`; the line is what is shorter.
+    /// The end of each field in `bytes`; a shorter line has fewer.
     ends: [usize; COLUMNS_MAX],
     n_fields: usize,
-    /// Bytes between two fields in `bytes`: the separators of a line kept as it is.
+    /// Bytes between two fields in `bytes`: the separators of an unmodified line.
     gap: usize,
     parser: csv_core::Reader,
 }
@@ -313,7 +316,7 @@ impl Fields {
         self.n_fields
     }
 
-    /// The field at `place`; empty if the line has fewer.
+    /// Returns the field at `place`; empty if the line has fewer.
     pub(crate) fn get(&self, place: usize) -> &[u8] {
         if self.n_fields <= place {
             return b"";
@@ -354,7 +357,7 @@ impl Fields {
         }
     }
 
-    /// Tells the parser that the line is over, so that it closes the last field.
+    /// Signals the end of the line to the parser, so that it closes the last field.
     fn finish_quoted(&mut self, n_written: usize, n_ended: usize) -> Result<(), Reason> {
         let ends = self.ends.get_mut(n_ended..).ok_or_else(too_many)?;
         let (result, _, _, n_more) = self.parser.read_record(&[], &mut self.bytes[n_written..], ends);

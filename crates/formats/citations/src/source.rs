@@ -1,8 +1,8 @@
-//! Opens a dump, whatever it is packed in, as a sequence of plain byte streams.
+//! Opens a dump, whatever its compression, as a sequence of plain byte streams.
 //!
-//! Packing is told by the first bytes, never by the file's name: gzip (also of several members), zstd (also of
-//! several frames), zip with any number of files, and zips or gzips within a zip, as the OpenCitations
-//! dumps are. A zip within a zip is unpacked to a temporary file, as reading a zip needs seeking;
+//! Compression is detected by the first bytes, never by the file's name: gzip (also of several members), zstd
+//! (also of several frames), zip with any number of files, and zips or gzips within a zip, as in the
+//! OpenCitations dumps. A zip within a zip is extracted to a temporary file, as reading a zip needs seeking;
 //! memory stays bounded.
 
 use std::fs::File;
@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Read buffer of a file, in bytes.
 const BUFFER_BYTES: usize = 1 << 18;
-/// How deep archives may lie within archives: the dumps need two.
+/// Maximum nesting of archives: the dumps need two.
 const DEPTH_MAX: usize = 4;
-/// Largest zstd window taken, as a power of two: 128 MB, what `zstd --long` makes.
+/// Largest zstd window accepted, as a power of two: 128 MB, as `zstd --long` produces.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -22,7 +22,8 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const ZIP_MAGIC: [u8; 4] = *b"PK\x03\x04";
 const EMPTY_ZIP_MAGIC: [u8; 4] = *b"PK\x05\x06";
 
-/// Why a dump could not be read. Unlike a bad row this stops the reading: half a dump must not pass for a whole one.
+/// Why a dump could not be read. Unlike a bad row this stops the reading: an incomplete dump must not be mistaken
+/// for a complete one.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The file could not be opened or read.
@@ -30,7 +31,7 @@ pub enum SourceError {
     Read {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The zip's directory or a member cannot be read.
@@ -38,7 +39,7 @@ pub enum SourceError {
     Zip {
         /// The file.
         file: String,
-        /// What the reader says.
+        /// The reader's error.
         error: zip::result::ZipError,
     },
     /// Archives within archives within archives.
@@ -51,16 +52,16 @@ pub enum SourceError {
 
 /// One plain stream of a dump.
 pub struct Member<'a> {
-    /// The file's path, and behind `!` the names within archives.
+    /// The file's path, and after `!` the names within archives.
     pub name: String,
-    /// The unpacked bytes.
+    /// The decompressed bytes.
     pub bytes: &'a mut dyn Read,
 }
 
 /// Calls `visit` with every plain stream of the file at `path`, in the order of the archive's directory.
 ///
-/// Directories, empty members and what macOS adds to zips (`__MACOSX/`) are left out. Zips within a zip are
-/// unpacked to `scratch` one at a time. `n_read` counts the bytes read of the file itself, as packed.
+/// Directories, empty members and macOS's additions to zips (`__MACOSX/`) are left out. Zips within a zip are
+/// extracted to `scratch` one at a time. `n_read` counts the bytes read of the file itself, compressed.
 ///
 /// # Errors
 /// [`SourceError`] as `E`, and whatever `visit` returns.
@@ -75,7 +76,7 @@ pub fn visit_members<E: From<SourceError>>(
     Walk { scratch, visit }.file(CountedFile { file, n_read }, name, 0)
 }
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes read from it.
 struct CountedFile<'a> {
     file: File,
     n_read: &'a AtomicU64,
@@ -101,7 +102,7 @@ struct Walk<'a, E> {
 }
 
 impl<E: From<SourceError>> Walk<'_, E> {
-    /// A file that can be sought in: a zip, or something else to stream.
+    /// Reads a seekable file: a zip, or something else to stream.
     fn file<R: Read + Seek>(&mut self, mut file: R, name: String, depth: usize) -> Result<(), E> {
         let failed = |error| SourceError::Read { file: name.clone(), error };
         let mut magic = [0; 4];
@@ -131,7 +132,7 @@ impl<E: From<SourceError>> Walk<'_, E> {
         Ok(())
     }
 
-    /// A stream that cannot be sought in: looks at its first bytes, unpacks, hands it on.
+    /// Reads a stream that is not seekable: checks its first bytes, decompresses, passes it on.
     fn stream(&mut self, bytes: &mut dyn BufRead, name: String, depth: usize) -> Result<(), E> {
         let failed = |error| SourceError::Read { file: name.clone(), error };
         let start = bytes.fill_buf().map_err(failed)?;
@@ -150,7 +151,7 @@ impl<E: From<SourceError>> Walk<'_, E> {
         (self.visit)(Member { name, bytes })
     }
 
-    /// The inside of a member: a zip goes through a file, all else is streamed.
+    /// Reads the inside of a member: a zip goes through a file, everything else is streamed.
     fn nested(&mut self, bytes: &mut dyn BufRead, name: String, depth: usize) -> Result<(), E> {
         if DEPTH_MAX < depth {
             return Err(SourceError::TooDeep { file: name }.into());
@@ -165,7 +166,7 @@ impl<E: From<SourceError>> Walk<'_, E> {
     }
 }
 
-/// A temporary file that goes when its use ends.
+/// A temporary file that is removed after use.
 struct Scratch {
     path: PathBuf,
 }
@@ -180,7 +181,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Gone already is as good; anything else is cleaned up with its folder.
+        // A missing file is fine; anything else is cleaned up with its folder.
         if let Err(error) = std::fs::remove_file(&self.path) {
             debug_assert_eq!(error.kind(), io::ErrorKind::NotFound);
         }

@@ -1,14 +1,16 @@
-//! What a citation says, packed into one number while a graph is built, and what contradicts the dates of its works.
+//! The statements of a citation, packed into one number while a graph is built, and those that contradict the dates
+//! of its works.
 
 use crate::date::{DATE_BITS, PartialDate, TIMESPAN_BITS, Timespan};
 
-/// Bits of a symbol, the place in the palette.
+/// Bits of a symbol, the position in the palette.
 pub(crate) const SYMBOL_BITS: u32 = 12;
 const SPAN_SHIFT: u32 = SYMBOL_BITS;
 const CREATION_SHIFT: u32 = SPAN_SHIFT + TIMESPAN_BITS;
 const STATED_SHIFT: u32 = CREATION_SHIFT + DATE_BITS;
 
-/// Dates of a citation as one number: 0 if its row has no columns for dates, so that whatever is known of its works holds.
+/// The dates of a citation as one number: 0 if its row has no columns for dates, so that the known dates of its works
+/// apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Statements(u64);
 
@@ -19,7 +21,7 @@ impl Statements {
         Self(1 << STATED_SHIFT | creation << CREATION_SHIFT | timespan << SPAN_SHIFT).with_symbol(symbol)
     }
 
-    /// Of a row without columns for dates.
+    /// Creates the statements of a row without columns for dates.
     pub(crate) fn unstated(symbol: u32) -> Self {
         Self(0).with_symbol(symbol)
     }
@@ -37,7 +39,7 @@ impl Statements {
         self.0
     }
 
-    /// The same without the symbol.
+    /// Returns the same without the symbol.
     pub(crate) fn dates_only(self) -> Self {
         Self(self.0 >> SYMBOL_BITS << SYMBOL_BITS)
     }
@@ -46,7 +48,7 @@ impl Statements {
         self.0 as u32 & ((1 << SYMBOL_BITS) - 1)
     }
 
-    /// Whether the row has columns for dates, be they empty.
+    /// Returns whether the row has columns for dates, even if they are empty.
     pub(crate) fn is_stated(self) -> bool {
         self.0 >> STATED_SHIFT & 1 == 1
     }
@@ -68,7 +70,7 @@ impl Statements {
     }
 }
 
-/// A statement against what the dates of the works give.
+/// A statement that contradicts the dates of the works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exception {
     /// The citation's creation; 0 for none.

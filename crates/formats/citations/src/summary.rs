@@ -1,4 +1,4 @@
-//! What a graph file says about itself: counts, and what is needed to read its sections.
+//! The summary stored in a graph file: counts, and the values needed to read its sections.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::rows::Statement;
 /// Counts of the input.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Rows of citation files, bad ones too, headers and empty lines not.
+    /// Rows of citation files, including bad ones, without headers and empty lines.
     pub n_rows: u64,
     /// Rows that were citations.
     pub n_rows_kept: u64,
@@ -18,19 +18,19 @@ pub struct Counts {
     pub n_fields_skipped: u64,
     /// Citations left out because no DOI is known for an OMID.
     pub n_without_doi: u64,
-    /// Citations stated again: the first row counts.
+    /// Repeated citations: the first row counts.
     pub n_duplicates: u64,
     /// Rows of identifier files (Meta).
     pub n_work_rows: u64,
     /// Rows of local id tables.
     pub n_id_rows: u64,
-    /// Rows of local id tables whose id was there before: the first row counts.
+    /// Rows of local id tables with a repeated id: the first row counts.
     pub n_id_duplicates: u64,
     /// OMIDs that Meta gives to several DOIs: the first in order counts.
     pub n_omid_conflicts: u64,
 }
 
-/// What a citation says beside its ends, dates apart.
+/// What a citation says besides its ends and dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct PaletteEntry {
     /// Whether both works appeared in one journal.
@@ -41,12 +41,12 @@ pub struct PaletteEntry {
     pub suppliers: Option<(Supplier, Supplier)>,
 }
 
-/// A DOI with the most of something.
+/// The DOI with the most of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Extreme {
     /// The DOI's number.
     pub number: u32,
-    /// How many it has.
+    /// Its number of them.
     pub n: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct Summary {
     pub n_dois: u64,
     /// Different citations.
     pub n_citations: u64,
-    /// Citations of a DOI by itself, counted above too.
+    /// Citations of a DOI by itself, included above.
     pub n_self_loops: u64,
     /// DOIs that cite.
     pub n_citing: u64,
@@ -69,7 +69,7 @@ pub struct Summary {
     pub max_citations: Extreme,
     /// DOIs with a publication date of their own.
     pub n_dated: u64,
-    /// DOIs whose date follows from timespans only.
+    /// DOIs whose date is only derived from timespans.
     pub n_inferred: u64,
     /// Statements that contradict the dates.
     pub n_exceptions: u64,
@@ -77,7 +77,7 @@ pub struct Summary {
     pub n_omids: u64,
     /// `PubMed` numbers.
     pub n_pmids: u64,
-    /// Further DOIs by which works are found.
+    /// Number of further DOIs by which works are found.
     #[serde(default)]
     pub n_other_dois: u64,
     /// Local ids.
@@ -86,7 +86,7 @@ pub struct Summary {
     pub n_spellings: u64,
     /// What citations say, most frequent first.
     pub palette: Vec<PaletteEntry>,
-    /// Least date code; what the dates section counts from.
+    /// Least date code, from which the dates section counts.
     pub(crate) date_base: u32,
     /// Bits of a date.
     pub(crate) date_width: u32,

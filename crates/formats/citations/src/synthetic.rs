@@ -1,24 +1,24 @@
-//! Dumps with the shape of the real citation graph and any size, from a seed.
+//! Generates dumps of any size with the shape of the real citation graph, from a seed.
 //!
-//! Shape: what a survey of the whole COCI release of early 2022 found. Among DOIs that cite, references are
-//! log-normal with median 16 and mean 23.8 (so 95 % have at most 68, 99 % at most 133), at most 10,557. Among DOIs that are
-//! cited, citations are log-normal with median 7 and mean 21.9 (95 %: 81, 99 %: 220, 99.9 %: 802), and a few hubs reach
-//! 200,934. Three in four DOIs cite, four in five are cited. Who cites whom is otherwise independent of the
-//! DOIs' order: no locality, the worst case for compression. Hubs have their real size even in a small graph.
+//! Shape: the results of a survey of the whole COCI release of early 2022. Among DOIs that cite, references are
+//! log-normal with median 16 and mean 23.8 (so 95 % have at most 68, 99 % at most 133), at most 10,557. Among DOIs that
+//! are cited, citations are log-normal with median 7 and mean 21.9 (95 %: 81, 99 %: 220, 99.9 %: 802), and a few hubs
+//! reach 200,934. Three in four DOIs cite, four in five are cited. Who cites whom is otherwise independent of the DOIs'
+//! order: no locality, the worst case for compression. Hubs have their real size even in a small graph.
 
 use std::io::{self, Write};
 
 use crate::date::{PartialDate, Timespan};
 use crate::oci::{Supplier, encode};
 
-/// What to make.
+/// What to generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// DOIs.
     pub n_dois: u32,
     /// Rows, of which a few repeat others.
     pub n_citations: u64,
-    /// Of the random numbers: the same seed gives the same bytes.
+    /// Seed of the random numbers: the same seed gives the same bytes.
     pub seed: u64,
 }
 
@@ -45,7 +45,7 @@ const CITATIONS_MEDIAN: f64 = 7.0;
 const CITATIONS_SIGMA: f64 = 1.51;
 const HUB_CITATIONS_MAX: f64 = 200_934.0;
 const HUB_REFERENCES_MAX: f64 = 10_557.0;
-/// Hubs, the r-th with the greatest count over r^0.7.
+/// Number of hubs, the r-th with the largest count over r^0.7.
 const N_HUBS: u32 = 60;
 const HUB_DECAY: f64 = 0.7;
 
@@ -58,7 +58,7 @@ pub struct Synthetic {
 }
 
 impl Synthetic {
-    /// Draws how much each DOI cites and how likely it is cited.
+    /// Draws how many each DOI cites and how likely it is cited.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
         let mut random = Random::new(shape.seed);
@@ -82,7 +82,7 @@ impl Synthetic {
     /// Writes the rows, citing DOI by citing DOI.
     ///
     /// # Errors
-    /// What `sink` fails with.
+    /// Errors of `sink`.
     pub fn write_edges(&self, format: Format, sink: &mut dyn Write) -> io::Result<()> {
         let mut random = Random::new(self.shape.seed ^ 0x00ed_6e50);
         if format == Format::Coci {
@@ -108,7 +108,7 @@ impl Synthetic {
     /// Writes a table of local ids, one per DOI, with the DOI in upper case now and then.
     ///
     /// # Errors
-    /// What `sink` fails with.
+    /// Errors of `sink`.
     pub fn write_ids(&self, sink: &mut dyn Write) -> io::Result<()> {
         for number in 0..self.shape.n_dois {
             let doi = self.doi(number);
@@ -118,7 +118,8 @@ impl Synthetic {
         Ok(())
     }
 
-    /// The DOI of a number: a registrant, a journal, a year and a running number, as most are.
+    /// Returns the DOI of a number: a registrant, a journal, a year and a running number, like most real
+    /// ones.
     #[must_use]
     pub fn doi(&self, number: u32) -> String {
         let bits = mix(u64::from(number) ^ self.shape.seed << 32);
@@ -139,7 +140,7 @@ impl Synthetic {
         }
     }
 
-    /// The publication date of a number; some have the year only, some none.
+    /// Returns the publication date of a number; some have only the year, some none.
     #[must_use]
     pub fn date(&self, number: u32) -> Option<PartialDate> {
         let bits = mix(u64::from(number) ^ 0x00da_7e00);
@@ -187,7 +188,7 @@ fn scale(weights: &mut [f64], total: f64) {
     weights.iter_mut().for_each(|weight| *weight *= factor);
 }
 
-/// Whole numbers near the weights that add up to `total`.
+/// Returns integers near the weights that add up to `total`.
 fn counts(weights: &[f64], total: u64, random: &mut Random) -> Vec<u32> {
     let factor = total as f64 / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let mut counts: Vec<u32> =
@@ -255,12 +256,12 @@ impl Random {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 
-    /// In [0, 1).
+    /// Draws from [0, 1).
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Of the standard normal distribution (Box, Muller 1958).
+    /// Draws from the standard normal distribution (Box, Muller 1958).
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()

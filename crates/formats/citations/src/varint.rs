@@ -9,7 +9,8 @@ pub(crate) fn push(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Takes a value off the front; `None`, with the front partly taken, if the bytes end within it or it is over 64 bits.
+/// Takes a value off the front; `None`, with the front partly consumed, if the bytes end within it or it is over 64
+/// bits.
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

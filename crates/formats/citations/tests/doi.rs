@@ -37,7 +37,7 @@ fn unescape(line: &str) -> Vec<u8> {
     bytes
 }
 
-/// What a library catalogue calls DOIs: nearly all are, and every one stays what it is when read again.
+/// Values that a library catalogue calls DOIs: nearly all are, and every one is unchanged when parsed again.
 #[test]
 fn catalogue_lists() {
     let Some(lists) = collection("citations/doi-lists") else { return };

@@ -1,4 +1,4 @@
-//! The graph that is built equals a plain model of its rows, both ways, and survives interruption and damage.
+//! The built graph equals a plain model of its rows, both ways, and survives interruption and damage.
 
 mod building;
 
@@ -34,7 +34,7 @@ fn neighbours(graph: &Graph, doi: &str) -> (Vec<String>, Vec<String>) {
     (texts(graph.references(number).collect()), texts(graph.citations(number).collect()))
 }
 
-/// The vectors of the service that this replaces: b is on both sides, the edge to b twice.
+/// The test vectors of the service that this replaces: b is on both sides, the edge to b twice.
 #[test]
 fn hand_made_vectors() {
     let edges =
@@ -56,11 +56,11 @@ fn self_loops_stay_on_both_sides() {
     assert_eq!(summary.n_self_loops, 1);
 }
 
-/// What rows say comes back as it was, also where it contradicts what other rows say.
+/// The statements of rows come back unchanged, even where they contradict other rows.
 #[test]
 fn rows_come_back() {
     let rows = [
-        "10.1/a,10.1/b,2020-05-02,P6Y8M13D,no,yes", // Tells the date of b, which cites nobody.
+        "10.1/a,10.1/b,2020-05-02,P6Y8M13D,no,yes", // States the date of b, which cites nothing.
         "10.1/a,10.1/c,2020-05-02,,no,no",
         "10.1/d,10.1/b,2016-03,P2Y6M,yes,no", // Fits that date.
         "10.1/e,10.1/b,2016-03,P1Y,,",        // Does not.
@@ -94,7 +94,7 @@ fn row_of(graph: &Graph, citing: u32, cited: u32, citation: &Citation) -> String
     format!("{citing},{cited},{creation},{timespan},{journal_sc},{author_sc}")
 }
 
-/// A row: who cites whom, and the fields behind.
+/// A row: citing and cited work, and the fields after them.
 #[derive(Debug, Clone)]
 struct ModelRow {
     citing: u16,
@@ -151,7 +151,8 @@ proptest! {
     }
 }
 
-/// Stops a build by a panic at the n-th progress report: as a killed process would, from the files' view.
+/// Stops a build by a panic at the n-th progress report: as a killed process would, as far as the files are
+/// concerned.
 struct Killing {
     n_left: u32,
 }
@@ -164,7 +165,7 @@ impl Observer for Killing {
     fn problem(&mut self, _: &Problem) {}
 }
 
-/// Wherever a build is killed, going on gives the same bytes as a build in one go.
+/// Wherever a build is killed, resuming gives the same bytes as a build in one go.
 #[test]
 fn goes_on_after_interruption() {
     let folder = TempDir::new().unwrap();
@@ -190,7 +191,8 @@ fn goes_on_after_interruption() {
     assert!(!folder.path().join("interrupted.building").exists());
 }
 
-/// A join in shares, as of inputs whose keys do not fit memory at once, gives the same bytes as one at once.
+/// A join in shares, as for inputs whose keys do not fit into memory at once, gives the same bytes as one at
+/// once.
 #[test]
 fn join_in_shares() {
     let folder = TempDir::new().unwrap();
@@ -221,7 +223,7 @@ fn refuses_to_go_on_with_other_input() {
     assert!(matches!(other, BuildError::OtherBuild { .. }), "{other}");
 }
 
-/// What runs each night by itself is not held up by what another input left.
+/// A nightly job is not blocked by the leftovers of another input.
 #[test]
 fn a_leftover_can_be_removed() {
     let folder = TempDir::new().unwrap();
@@ -237,7 +239,7 @@ fn a_leftover_can_be_removed() {
     assert!(!folder.path().join("graph.building").exists());
 }
 
-/// Killed between taking the name and the removal of the working folder, a build is finished by the next.
+/// A build that is killed between taking the name and removing the working folder is finished by the next.
 #[test]
 fn a_publication_is_finished() {
     let folder = TempDir::new().unwrap();
@@ -250,7 +252,7 @@ fn a_publication_is_finished() {
     assert!(is_half_published(&options.out));
     build(&options, &mut Collecting::default()).unwrap();
     assert!(!is_half_published(&options.out) && !folder.path().join("graph.building").exists());
-    // Where there are no hard links the file is gone from the folder.
+    // Without hard links the file is gone from the folder.
     let complete = build_beside(&options, &mut Collecting::default()).unwrap();
     fs::rename(complete.path(), &options.out).unwrap();
     drop(complete);
@@ -258,7 +260,7 @@ fn a_publication_is_finished() {
     assert_eq!(build(&options, &mut Collecting::default()).unwrap().n_citations, 2);
 }
 
-/// A dump that names works by OMID gives nothing without Meta: that is told, not published.
+/// A dump that names works by OMID yields nothing without Meta: this is reported, not published.
 #[test]
 fn omids_without_dois_are_refused() {
     let folder = TempDir::new().unwrap();
@@ -352,7 +354,7 @@ fn truncated_files_are_refused() {
     assert!(matches!(Graph::open(&cut), Err(GraphError::Length { .. })));
 }
 
-/// A changed bit is found at open or by verification, and reading such a file does no harm before that.
+/// A changed bit is found at open or by verification, and reading such a file is harmless before that.
 #[test]
 fn flipped_bits_are_found() {
     let folder = TempDir::new().unwrap();
@@ -376,7 +378,7 @@ fn flipped_bits_are_found() {
         }
         bytes[place] ^= 1 << (place % 8);
     }
-    // Padding between sections, which nothing reads, is all that may change unseen.
+    // Only changes in the padding between sections, which nothing reads, may go unnoticed.
     assert!(n_tried * 9 / 10 < n_found, "{n_found} of {n_tried}");
 }
 
@@ -395,7 +397,7 @@ fn read_all(graph: &Graph) {
     }
 }
 
-/// A new release takes the name in one step; who has the old one open keeps reading it.
+/// A new release takes the name in one step; readers that have the old one open keep reading it.
 #[test]
 fn swap_leaves_readers_alone() {
     let folder = TempDir::new().unwrap();
@@ -411,7 +413,7 @@ fn swap_leaves_readers_alone() {
     old.verify().unwrap();
 }
 
-/// Ids, DOIs and spellings of a catalogue's table come back; first rows win; order of the table is kept.
+/// Ids, DOIs and spellings of a catalogue's table come back; first rows win; the order of the table is kept.
 #[test]
 fn local_ids() {
     let folder = TempDir::new().unwrap();
@@ -446,7 +448,7 @@ fn local_ids() {
     assert_eq!(spelling(b"a"), None);
 }
 
-/// The synthetic graph has the shape that it claims, and is the same for the same seed.
+/// The synthetic graph has the claimed shape, and is the same for the same seed.
 #[test]
 fn synthetic_shape() {
     let shape = Shape { n_dois: 2000, n_citations: 20_000, seed: 5 };

@@ -28,7 +28,7 @@ fn published_code_table() {
             "{code}"
         );
         if met.insert(letter) {
-            // The carriage return stands in the table three times; the first code is used.
+            // The carriage return is in the table three times; the first code is used.
             assert_eq!(encode(CROSSREF, &format!("10.{letter}"), &format!("10.{letter}")), Some(oci));
         }
     }

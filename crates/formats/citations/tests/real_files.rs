@@ -16,7 +16,7 @@ use pinakes_citations::{BuildOptions, Graph, Omid, Summary, build};
 use pinakes_test_support::collection;
 use tempfile::TempDir;
 
-/// A file of the collection; call it where the collection was found.
+/// Returns a file of the collection; call it only if the collection was found.
 fn shared(path: &str) -> PathBuf {
     collection("citations").unwrap_or_default().join(path)
 }
@@ -59,7 +59,7 @@ fn doi_files() {
     assert_eq!(graph.n_citations() + summary.counts.n_duplicates, n_rows);
 }
 
-/// The rows of one file come back byte for byte: the graph loses nothing of them.
+/// The rows of one file come back byte for byte: the graph loses nothing.
 #[test]
 fn rows_come_back() {
     if collection("citations").is_none() {
@@ -189,7 +189,7 @@ fn visit(path: &Path, read: &mut dyn FnMut(&mut dyn std::io::Read)) {
     visited.unwrap();
 }
 
-/// DOIs of a catalogue as an id table, one local id per line: at volume, with dirt.
+/// DOIs of a catalogue as an id table, one local id per line: in volume, with dirt.
 #[test]
 fn id_table_at_volume() {
     if collection("citations").is_none() {

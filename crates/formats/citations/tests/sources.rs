@@ -1,4 +1,4 @@
-//! Dumps in every packing, broken dumps, broken rows.
+//! Dumps in every compression, broken dumps, broken rows.
 
 mod building;
 mod golden;
@@ -51,7 +51,7 @@ fn try_build(bytes: &[u8]) -> (Result<(Summary, Graph), BuildError>, Collecting)
     (built, observer)
 }
 
-/// The same two files in every packing give the same four citations.
+/// The same two files in every compression give the same four citations.
 #[test]
 fn packings() {
     let (one, other) = (EDGES.as_bytes(), MORE_EDGES.as_bytes());
@@ -79,7 +79,7 @@ fn packings() {
     }
 }
 
-/// Half a dump must not pass for a whole one.
+/// An incomplete dump must not be mistaken for a complete one.
 #[test]
 fn broken_dumps_stop_the_build() {
     let long = EDGES.repeat(500);
@@ -137,7 +137,7 @@ fn scratch_name(error: &BuildError) -> String {
     }
 }
 
-/// A line longer than any row, also longer than a read, costs itself only.
+/// A line longer than any row, also longer than a read, affects only itself.
 #[test]
 fn overlong_lines() {
     for len in [LINE_LEN_MAX_BYTES + 1, 3 << 20] {
@@ -152,7 +152,7 @@ fn overlong_lines() {
     }
 }
 
-/// Line numbers stay right over many reads.
+/// Line numbers stay correct over many reads.
 #[test]
 fn line_numbers_of_a_long_file() {
     let mut text = "10.1/a,10.1/b\n".repeat(200_000);

@@ -2,11 +2,11 @@
 //!
 //!     cargo run --release -p pinakes-marc --example throughput -- FILE.mrc [SECONDS [WORK]]
 //!
-//! The file is read into memory once, and repeated there until it has 64 MB, so that the processor's caches do
-//! not hold it. Each kind of work is repeated for SECONDS (3 by default); the best round counts,
-//! by the time that the thread was on a processor (Linux; elsewhere by the clock), so that a busy machine measures
-//! the same as an idle one as far as it can. WORK is
-//! a part of the name of a kind of work, to run that one alone under a profiler.
+//! The file is read into memory once, and repeated there until it has 64 MB, so that it does not fit into the
+//! processor's caches. Each kind of work is repeated for SECONDS (3 by default); the best round counts, by the
+//! thread's time on a processor (Linux; elsewhere by the clock), so that a busy machine measures as far as
+//! possible the same as an idle one. WORK is a part of the name of a kind of work, to run only that one under a
+//! profiler.
 
 #![allow(clippy::print_stdout, reason = "a measuring program for people")]
 
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use pinakes_marc::{Encoding, Format, Reader, RecordView, json, parse, records};
 
-/// Bytes that one round works on, at least.
+/// Minimum number of bytes that one round works on.
 const ROUND_LEN_BYTES: usize = 64 << 20;
 
 /// Works on all records of the data and returns how many there are.
@@ -63,7 +63,7 @@ fn measure(what: &str, limit: Duration, data: &[u8], work: Work) {
     println!("{what:<26}{:>8.0} MB/s {:>12.0} records/s", bytes_s / 1e6, records_s);
 }
 
-/// Measures time on a processor where the system tells it, else the clock's.
+/// Measures time on a processor where the system reports it, otherwise wall-clock time.
 struct Stopwatch {
     on_cpu: Option<Duration>,
     clock: Instant,
@@ -82,7 +82,7 @@ impl Stopwatch {
     }
 }
 
-/// How long this thread has been on a processor: the first number of its `schedstat`, in nanoseconds.
+/// Returns how long this thread has been on a processor: the first number of its `schedstat`, in nanoseconds.
 fn time_on_cpu() -> Option<Duration> {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     line.split(' ').next()?.parse().ok().map(Duration::from_nanos)

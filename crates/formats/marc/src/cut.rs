@@ -1,9 +1,9 @@
-//! Cutting an input into records, before anything in them is looked at.
+//! Cuts an input into records, before their contents are examined.
 //!
-//! Each format knows where its records begin and end even when they are damaged inside, so that one
-//! bad record cannot take its neighbours with it. The cutting functions (`iso2709/cut.rs` and its like)
-//! look at bytes and keep no state; here are the shape of their answers, the raw record, and the
-//! iterator over a slice. `reader.rs` does the same over a stream.
+//! Each format knows where its records begin and end even when they are damaged inside, so that one bad
+//! record cannot take its neighbours with it. The cutting functions (`iso2709/cut.rs` and the others) look at
+//! bytes and keep no state; this file has the form of their answers, the raw record, and the iterator over a
+//! slice. `reader.rs` does the same over a stream.
 
 use memchr::memmem;
 
@@ -26,21 +26,21 @@ pub(crate) enum Cut {
     /// The first `skip` bytes belong to no record; the remaining ones do not hold a whole record yet.
     /// With [`Rest::None`] there is none.
     More {
-        /// Bytes to pass over.
+        /// Bytes to skip.
         skip: usize,
     },
-    /// A record, or bytes that stand where one should be.
+    /// A record, or bytes in the place of one.
     Piece {
-        /// Bytes to pass over before it.
+        /// Bytes to skip before it.
         skip: usize,
         /// Its length.
         len: usize,
-        /// What is wrong with its borders.
+        /// What is wrong with its boundaries.
         fault: Option<Fault>,
     },
 }
 
-/// The bytes of one record, good or bad, and where they stood.
+/// The bytes of one record, good or bad, and their position.
 #[derive(Debug, Clone)]
 pub struct RawRecord<'a> {
     /// Number in the input, from 1.
@@ -49,16 +49,17 @@ pub struct RawRecord<'a> {
     pub offset: u64,
     /// Its bytes as they were found.
     pub bytes: &'a [u8],
-    /// What is wrong with its borders.
+    /// What is wrong with its boundaries.
     pub problems: Vec<Problem>,
-    /// How an XML input's text is coded, which its declaration says before the first record.
+    /// The encoding of an XML input, which its declaration gives before the first record.
     pub(crate) charset: XmlCharset,
 }
 
-/// The codings of XML that are read.
+/// The XML encodings that are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum XmlCharset {
-    /// What XML is without a declaration. Other codings are read as if they were this one, with reports.
+    /// The default of XML without a declaration. Other encodings are read as if they were this one, with
+    /// reports.
     #[default]
     Utf8,
     /// ISO 8859-1.
@@ -66,10 +67,10 @@ pub(crate) enum XmlCharset {
 }
 
 impl<'a> RawRecord<'a> {
-    /// Bytes that are known to be one record, at the start of an input of their own: the content of a stored record, or
-    /// what another program has cut.
+    /// Wraps bytes that are known to be one record, at the start of an input of their own: the content of a stored
+    /// record, or a record cut by another program.
     ///
-    /// ISO 2709 bytes that come from outside are better given to [`records`], which checks their borders.
+    /// ISO 2709 bytes from outside should go through [`records`], which checks their boundaries.
     #[must_use]
     pub const fn alone(bytes: &'a [u8]) -> Self {
         Self { number: 1, offset: 0, bytes, problems: Vec::new(), charset: XmlCharset::Utf8 }
@@ -87,7 +88,7 @@ impl Format {
         }
     }
 
-    /// Whether bytes passed over between records are worth a report: not in XML and JSON, where they are
+    /// Returns whether skipped bytes between records are worth a report: not in XML and JSON, where they are
     /// the text around the records.
     fn is_stray(self, bytes: &[u8]) -> bool {
         match self {
@@ -97,10 +98,10 @@ impl Format {
     }
 }
 
-/// Where in the input we are; makes raw records out of cuts.
+/// The position in the input; makes raw records out of cuts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Position {
-    /// Bytes before the ones not yet looked at.
+    /// Number of bytes before the ones not yet examined.
     pub(crate) offset: u64,
     /// Records so far.
     n_records: u64,
@@ -110,7 +111,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Passes over bytes that belong to no record.
+    /// Skips bytes that belong to no record.
     pub(crate) fn skip(&mut self, format: Format, bytes: &[u8]) {
         if format.is_stray(bytes) {
             self.note_strays(bytes.len() as u64);
@@ -121,7 +122,7 @@ impl Position {
         self.offset += bytes.len() as u64;
     }
 
-    /// Passes over bytes that are lost because nothing in them could be found.
+    /// Skips bytes that are lost because nothing in them could be found.
     pub(crate) fn discard(&mut self, len: usize) {
         self.note_strays(len as u64);
         self.offset += len as u64;
@@ -132,7 +133,7 @@ impl Position {
         self.strays = Some((start, before + len));
     }
 
-    /// The problem that reports the stray bytes since the last record, if there are any.
+    /// Returns the problem that reports the stray bytes since the last record, if there are any.
     pub(crate) fn take_strays(&mut self) -> Option<Problem> {
         let (offset, len) = self.strays.take()?;
         Some(Problem { record: self.n_records + 1, offset, tag: None, fault: Fault::StrayBytes { len } })
@@ -171,7 +172,7 @@ pub fn records(format: Format, data: &[u8]) -> Records<'_> {
 }
 
 impl<'a> Records<'a> {
-    /// The report of stray bytes after the last record. Call it when the iterator has ended.
+    /// Returns the report of stray bytes after the last record. Call it when the iterator has ended.
     pub fn stray_end(&mut self) -> Option<Problem> {
         self.position.take_strays()
     }
@@ -198,7 +199,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Whether the XML declaration in these bytes names ISO 8859-1.
+/// Returns whether the XML declaration in these bytes names ISO 8859-1.
 pub(crate) fn declares_latin1(data: &[u8]) -> bool {
     let Some(start) = memmem::find(data, b"<?xml") else { return false };
     let Some(len) = memmem::find(&data[start..], b"?>") else { return false };

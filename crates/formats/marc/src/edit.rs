@@ -1,11 +1,11 @@
-//! Changes to a record: what an importer does between reading and storing.
+//! Changes to a record, as an importer makes them between reading and storing.
 
 use crate::record::{ControlField, DataField, Field, Record, Subfield};
 use crate::tag::Tag;
 
 impl Record {
-    /// Puts a field after the last one whose tag is not greater, so that a record whose fields are in
-    /// tag order stays so; in a record without order the field goes last.
+    /// Inserts a field after the last one whose tag is not greater, so that a record whose fields are in tag
+    /// order stays ordered; in an unordered record the field goes last.
     pub fn insert_in_order(&mut self, field: impl Into<Field>) {
         let field = field.into();
         let at = if self.fields.is_sorted_by_key(Field::tag) {
@@ -16,7 +16,7 @@ impl Record {
         self.fields.insert(at, field);
     }
 
-    /// Puts a field at the end, whatever its tag.
+    /// Appends a field, whatever its tag.
     pub fn push(&mut self, field: impl Into<Field>) {
         self.fields.push(field.into());
     }
@@ -31,8 +31,8 @@ impl Record {
         self.fields.extract_if(.., unwanted).collect()
     }
 
-    /// Sets the text of a control field: the first with this tag is changed where it stands and
-    /// others with the same tag are removed; without one it is inserted in tag order.
+    /// Sets the text of a control field: the first with this tag is changed in place and others with the same
+    /// tag are removed; without one it is inserted in tag order.
     pub fn set_control(&mut self, tag: Tag, value: impl Into<String>) {
         let field = Field::Control(ControlField::new(tag, value));
         self.replace(tag, [field]);

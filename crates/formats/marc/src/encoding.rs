@@ -1,8 +1,8 @@
 //! From the bytes of a field to Unicode text: UTF-8 or MARC-8.
 //!
-//! Leader position 09 says which: `a` is UTF-8, a blank is MARC-8. Real records say the wrong thing often
-//! enough that a record marked as MARC-8 whose non-ASCII bytes are all valid UTF-8 is read as UTF-8; the
-//! two can hardly be confused, because a MARC-8 diacritic is followed by a letter and a UTF-8 lead byte never is.
+//! Leader position 09 says which: `a` is UTF-8, a blank is MARC-8. Real records are wrong so often that a record
+//! marked as MARC-8 whose non-ASCII bytes are all valid UTF-8 is read as UTF-8; the two can hardly be confused,
+//! because a MARC-8 diacritic is followed by a letter and a UTF-8 lead byte never is.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,10 +11,10 @@ use std::str::FromStr;
 use crate::marc8;
 use crate::problem::Fault;
 
-/// What the caller says about the encoding of ISO 2709 records.
+/// The encoding of ISO 2709 records as given by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Encoding {
-    /// As the leader says, corrected where the bytes prove it wrong.
+    /// As the leader says, corrected if the bytes prove it wrong.
     #[default]
     Leader,
     /// UTF-8, whatever the leader says.
@@ -66,8 +66,8 @@ pub(crate) enum Charset {
 }
 
 impl Charset {
-    /// Decides for a record, by the caller's word, leader position 09 and the bytes after the leader.
-    /// The fault, if any, is that the leader is wrong.
+    /// Decides for a record, by the caller's choice, leader position 09 and the bytes after the leader. The
+    /// fault, if any, is that the leader is wrong.
     pub(crate) fn of(encoding: Encoding, leader_09: char, data: &[u8]) -> (Self, Option<Fault>) {
         match (encoding, leader_09) {
             (Encoding::Utf8, _) | (Encoding::Leader, 'a') => (Self::utf8(data), None),

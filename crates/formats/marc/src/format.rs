@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A way of writing MARC records down.
+/// A serialisation of MARC records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// ISO 2709, the exchange format (`.mrc`).
@@ -22,10 +22,10 @@ pub enum SniffError {
     /// Nothing to read.
     #[error("the input is empty")]
     Empty,
-    /// A packed file.
+    /// A compressed file.
     #[error("the input is packed ({0}); unpack it first")]
     Packed(&'static str),
-    /// Text of two bytes a character.
+    /// Text with two bytes per character.
     #[error("the input is UTF-16; convert it to UTF-8 first")]
     Utf16,
     /// None of the four formats.
@@ -39,7 +39,7 @@ pub enum SniffError {
 /// The byte order mark of UTF-8, which some programs put before the first record.
 pub(crate) const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// Tells the format by the first bytes of an input; some hundred are enough.
+/// Detects the format by the first bytes of an input; some hundred are enough.
 ///
 /// ```
 /// use pinakes_marc::{Format, sniff};
@@ -48,7 +48,7 @@ pub(crate) const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 ///
 /// # Errors
 ///
-/// [`SniffError`] says whether the input is empty, packed, UTF-16 or something else.
+/// [`SniffError`] says whether the input is empty, compressed, UTF-16 or something else.
 pub fn sniff(head: &[u8]) -> Result<Format, SniffError> {
     if let Some(kind) = packed(head) {
         return Err(SniffError::Packed(kind));
@@ -72,7 +72,7 @@ pub fn sniff(head: &[u8]) -> Result<Format, SniffError> {
     }
 }
 
-/// The name of the packing, if the bytes begin with its signature.
+/// Returns the name of the compression, if the bytes begin with its signature.
 fn packed(head: &[u8]) -> Option<&'static str> {
     const SIGNATURES: [(&[u8], &str); 6] = [
         (b"\x1F\x8B", "gzip"),
@@ -89,7 +89,7 @@ impl Format {
     /// All formats, in the order in which help texts name them.
     pub const ALL: [Self; 4] = [Self::Iso2709, Self::Xml, Self::Json, Self::Mnemonic];
 
-    /// The short name by which commands know the format: `iso2709`, `xml`, `json`, `text`.
+    /// Returns the short name by which commands know the format: `iso2709`, `xml`, `json`, `text`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Format {
         }
     }
 
-    /// The name as a sentence needs it.
+    /// Returns the name as a sentence needs it.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {

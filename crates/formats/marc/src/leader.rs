@@ -1,4 +1,4 @@
-//! The leader: 24 characters at the head of a record that say what it is and how it is built.
+//! The leader: 24 characters at the start of a record that say what it is and how it is built.
 //!
 //! Source: MARC 21 Record Structure (Library of Congress), leader positions 00-23.
 
@@ -32,19 +32,19 @@ pub enum RecordKind {
 }
 
 impl Leader {
-    /// Takes 24 bytes as they are; what is not printable ASCII becomes `?`.
+    /// Takes 24 bytes as they are; bytes that are not printable ASCII become `?`.
     #[must_use]
     pub fn new(bytes: &[u8; LEADER_LEN_BYTES]) -> Self {
         Self(bytes.map(|byte| if is_printable(byte) { byte } else { b'?' }))
     }
 
-    /// Whether bytes are a leader as they stand: 24 of printable ASCII.
+    /// Returns whether bytes are a valid leader: 24 of printable ASCII.
     #[must_use]
     pub fn is_valid_bytes(bytes: &[u8]) -> bool {
         bytes.len() == LEADER_LEN_BYTES && bytes.iter().all(|byte| is_printable(*byte))
     }
 
-    /// Takes bytes of any length: too short is filled with blanks, too long is cut.
+    /// Takes bytes of any length: shorter input is filled with blanks, longer input is cut.
     #[must_use]
     pub fn from_lossy(bytes: &[u8]) -> Self {
         let mut whole = [b' '; LEADER_LEN_BYTES];
@@ -53,8 +53,8 @@ impl Leader {
         Self::new(&whole)
     }
 
-    /// Takes text of any length: too short is filled with blanks, too long is cut, and each
-    /// character that is not ASCII becomes one `?`.
+    /// Takes text of any length: shorter input is filled with blanks, longer input is cut, and each character
+    /// that is not ASCII becomes one `?`.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         let bytes: Vec<u8> =
@@ -62,28 +62,28 @@ impl Leader {
         Self::from_lossy(&bytes)
     }
 
-    /// The leader as text, always 24 characters.
+    /// Returns the leader as text, always 24 characters.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Always ASCII by construction; the fallback keeps this free of panics.
         std::str::from_utf8(&self.0).unwrap_or("                        ")
     }
 
-    /// The 24 bytes.
+    /// Returns the 24 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; LEADER_LEN_BYTES] {
         &self.0
     }
 
-    /// The character at a position, as the standard counts them: `at(6)` is the type of record.
-    /// A blank for positions past the end.
+    /// Returns the character at a position, as the standard counts them: `at(6)` is the type of record. A
+    /// blank for positions past the end.
     #[must_use]
     pub fn at(&self, position: usize) -> char {
         self.0.get(position).map_or(' ', |byte| char::from(*byte))
     }
 
     /// Sets the character at a position; positions past the end and characters that are not printable ASCII
-    /// leave the leader as it is and answer `false`.
+    /// leave the leader as it is and return `false`.
     pub fn set(&mut self, position: usize, value: char) -> bool {
         match (self.0.get_mut(position), u8::try_from(value)) {
             (Some(byte), Ok(value)) if is_printable(value) => {
@@ -100,7 +100,7 @@ impl Leader {
         self.at(5)
     }
 
-    /// What kind of record this is (06).
+    /// Returns what kind of record this is (06).
     #[must_use]
     pub fn kind(&self) -> RecordKind {
         match self.at(6) {
@@ -119,7 +119,7 @@ impl Leader {
         digits(&self.0[..5])
     }
 
-    /// Where the data begin, in bytes from the start of the record, as the leader states it (12-16),
+    /// Returns where the data begin, in bytes from the start of the record, as the leader states it (12-16),
     /// if those are digits.
     #[must_use]
     pub fn stated_base_bytes(&self) -> Option<usize> {
@@ -149,7 +149,7 @@ const fn is_printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// A number of decimal digits only, as leaders and directories write it. No more than nine digits.
+/// Parses a number of only decimal digits, as leaders and directories write it. No more than nine digits.
 pub(crate) fn digits(bytes: &[u8]) -> Option<usize> {
     let mut value = 0_usize;
     for byte in bytes {

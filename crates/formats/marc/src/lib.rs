@@ -1,6 +1,6 @@
 //! MARC records: ISO 2709, MARCXML, MARC-in-JSON and mnemonic text, with MARC-8.
 //!
-//! Bytes in, records out, and back. No files, no threads, no async: callers give slices or anything that is
+//! Bytes in, records out, and back. No files, no threads, no async: callers pass slices or anything that is
 //! [`std::io::Read`].
 //!
 //! # Reading
@@ -30,13 +30,13 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A raw record's bytes are those of the input, whatever is wrong with them; keep `raw.bytes` before `raw` goes to
-//! [`parse()`] to store them beside what was read.
+//! A raw record's bytes are those of the input, whatever is wrong with them; to store them beside the parsed
+//! record, copy `raw.bytes` before passing `raw` to [`parse()`].
 //!
 //! A bad record never stops the load. What is wrong is a [`Problem`] with the number of the record, the byte
-//! offset in the input, the field and a [`Fault`]; its [`Severity`] says whether all was read all the same
-//! ([`Severity::Warning`]), a part was lost ([`Severity::Loss`]) or nothing could be read ([`Severity::Fatal`]).
-//! [`validate()`] adds what the rules of MARC 21 say about a record that could be read.
+//! offset in the input, the field and a [`Fault`]; its [`Severity`] says whether everything was read
+//! nevertheless ([`Severity::Warning`]), a part was lost ([`Severity::Loss`]) or nothing could be read
+//! ([`Severity::Fatal`]). [`validate()`] adds what the rules of MARC 21 say about a record that could be read.
 //!
 //! # Writing
 //!
@@ -46,8 +46,8 @@
 //! # Limits
 //!
 //! A [`Reader`] holds one record and a chunk of input; records beyond [`RECORD_LEN_MAX_BYTES`] are reported and
-//! passed over. A record keeps at most [`PROBLEMS_MAX`] problems. Entry maps other than `4500` are not supported:
-//! MARC 21 knows no other.
+//! skipped. A record keeps at most [`PROBLEMS_MAX`] problems. Entry maps other than `4500` are not supported:
+//! MARC 21 has no other.
 
 mod cut;
 mod edit;

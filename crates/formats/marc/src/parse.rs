@@ -1,4 +1,4 @@
-//! One record of any format.
+//! Parses one record of any format.
 
 use crate::cut::RawRecord;
 use crate::encoding::Encoding;
@@ -8,7 +8,7 @@ use crate::parsed::ParsedRecord;
 use crate::problem::{Severity, worst};
 use crate::{json, mnemonic, xml};
 
-/// Reads a raw record. The encoding matters for ISO 2709 alone; the other formats are UTF-8.
+/// Reads a raw record. The encoding matters only for ISO 2709; the other formats are UTF-8.
 ///
 /// ```
 /// use pinakes_marc::{Encoding, Format, parse, records};

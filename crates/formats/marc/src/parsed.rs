@@ -1,31 +1,31 @@
-//! Reading one raw record of any format into an owned one.
+//! The result of reading one raw record of any format into an owned one.
 
 use crate::problem::{Problem, Severity, worst};
 use crate::record::Record;
 
-/// What reading one record gave: the record if there is one, and all that is wrong.
+/// The result of reading one record: the record if there is one, and all problems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedRecord {
     /// Number in the input, from 1.
     pub number: u64,
     /// Where it begins, in bytes from the start of the input.
     pub offset: u64,
-    /// The record; `None` when nothing of it could be read.
+    /// The record; `None` if nothing of it could be read.
     pub record: Option<Record>,
     /// Where each field begins, in bytes from the start of the input; as long as the record's fields.
     pub field_offsets: Vec<u64>,
-    /// What is wrong, from the borders of the record to its texts.
+    /// What is wrong, from the boundaries of the record to its texts.
     pub problems: Vec<Problem>,
 }
 
 impl ParsedRecord {
-    /// How bad the worst problem is; `None` when all is well.
+    /// Returns the severity of the worst problem; `None` if there is none.
     #[must_use]
     pub fn severity(&self) -> Option<Severity> {
         worst(&self.problems)
     }
 
-    /// The record if nothing of it was lost: warnings are taken, losses are not.
+    /// Returns the record if nothing of it was lost: with warnings, but without losses.
     #[must_use]
     pub fn complete(&self) -> Option<&Record> {
         self.record.as_ref().filter(|_| self.severity() < Some(Severity::Loss))

@@ -1,8 +1,8 @@
 //! What is wrong with a record, and where.
 //!
-//! Reading never stops at a bad record. Each reader gives what it could read together with a list of
-//! [`Problem`]s, each with the number of the record (from 1), the byte offset from the start of the
-//! input, the field where there is one, and a [`Fault`] that says what was found and expected.
+//! Reading never stops at a bad record. Each reader returns what it could read together with a list of
+//! [`Problem`]s, each with the number of the record (from 1), the byte offset from the start of the input,
+//! the field if there is one, and a [`Fault`] that says what was found and expected.
 
 use std::fmt;
 
@@ -21,25 +21,25 @@ pub struct Problem {
     pub fault: Fault,
 }
 
-/// How much a fault costs.
+/// The severity of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Not as the standard says, but everything was read.
+    /// It violates the standard, but everything was read.
     Warning,
-    /// A part of the record could not be read or not be understood; its bytes are in the raw record only.
+    /// A part of the record could not be read or not be understood; its bytes are only in the raw record.
     Loss,
-    /// Nothing of the record could be read; there are only its bytes.
+    /// Nothing of the record could be read; only its bytes are available.
     Fatal,
 }
 
 /// What is wrong. Lengths and positions are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    // The borders of records.
+    // The boundaries of records.
     /// Bytes between two records.
     #[error("{len} stray bytes between records were passed over")]
     StrayBytes {
-        /// How many.
+        /// Their number.
         len: u64,
     },
     /// The leader's length is not that of the record.
@@ -59,16 +59,16 @@ pub enum Fault {
         /// Bytes that are there.
         available: usize,
     },
-    /// No end of the record within the reader's bound.
+    /// The record has no end within the reader's limit.
     #[error("no end of the record within {limit} bytes, which is the reader's bound; it was passed over")]
     TooLong {
-        /// The reader's bound.
+        /// The reader's limit.
         limit: usize,
     },
-    /// Bytes that are no record of the expected format.
+    /// Bytes that are not a record of the expected format.
     #[error("{len} bytes that are no {expected} record")]
     NotARecord {
-        /// How many.
+        /// Their number.
         len: usize,
         /// The format that was expected.
         expected: &'static str,
@@ -84,7 +84,7 @@ pub enum Fault {
     /// No leader at all (formats other than ISO 2709).
     #[error("the record has no leader; {:?} was assumed", crate::leader::Leader::default().as_str())]
     NoLeader,
-    /// The base address does not point behind the directory.
+    /// The base address does not point to the end of the directory.
     #[error("the leader states {stated:?} as the base address of the data, the directory ends at {found}")]
     WrongBaseAddress {
         /// The five characters of the leader.
@@ -221,10 +221,10 @@ pub enum Fault {
     },
 
     // The other formats.
-    /// The XML parser's complaint.
+    /// An error of the XML parser.
     #[error("XML: {message}")]
     Xml {
-        /// Its words.
+        /// Its message.
         message: String,
     },
     /// An XML entity that is not defined.
@@ -239,7 +239,7 @@ pub enum Fault {
         /// What was found.
         found: String,
     },
-    /// An indicator attribute that is not there.
+    /// A missing indicator attribute.
     #[error("<datafield> has no attribute {attribute:?}; a blank was put in")]
     MissingIndicator {
         /// `ind1` or `ind2`.
@@ -251,7 +251,7 @@ pub enum Fault {
         /// What was found.
         found: String,
     },
-    /// An attribute that MARCXML requires is not there.
+    /// A missing attribute that MARCXML requires.
     #[error("<{element}> has no attribute {attribute:?}")]
     MissingAttribute {
         /// The element.
@@ -259,20 +259,20 @@ pub enum Fault {
         /// The attribute.
         attribute: &'static str,
     },
-    /// The JSON parser's complaint.
+    /// An error of the JSON parser.
     #[error("JSON: {message}")]
     Json {
-        /// Its words.
+        /// Its message.
         message: String,
     },
-    /// A line of mnemonic text that is no field.
+    /// A line of mnemonic text that is not a field.
     #[error("line {found:?} is no field; expected = and a tag, as in =245  10$aTitle")]
     BadLine {
         /// The beginning of the line.
         found: String,
     },
 
-    /// More problems than are worth keeping.
+    /// More problems than are kept.
     #[error("{n} more problems in this record are not listed")]
     Omitted {
         /// How many.
@@ -281,7 +281,7 @@ pub enum Fault {
         worst: Severity,
     },
 
-    // Rules of MARC 21 that only `validate` looks at.
+    // Rules of MARC 21 that only `validate` checks.
     /// A leader character that the standard does not allow.
     #[error("leader position {position:02} is {found:?}; expected {expected}")]
     LeaderValue {
@@ -289,7 +289,7 @@ pub enum Fault {
         position: usize,
         /// The characters there.
         found: String,
-        /// What may stand there.
+        /// What is allowed there.
         expected: &'static str,
     },
     /// A tag that is not numeric.
@@ -324,7 +324,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// How much this costs.
+    /// Returns the severity of this problem.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self {
@@ -351,7 +351,7 @@ impl Fault {
 }
 
 impl Problem {
-    /// How much this costs.
+    /// Returns the severity of this fault.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         self.fault.severity()
@@ -384,13 +384,13 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The worst of some problems; `None` when there are none.
+/// Returns the worst of some problems; `None` when there are none.
 #[must_use]
 pub fn worst(problems: &[Problem]) -> Option<Severity> {
     problems.iter().map(Problem::severity).max()
 }
 
-/// Most problems that are kept for one record: damage that repeats must not fill the memory.
+/// Maximum number of problems kept for one record: repeated damage must not fill the memory.
 pub const PROBLEMS_MAX: usize = 100;
 
 /// The problems of one record while it is being read.
@@ -400,12 +400,12 @@ pub(crate) struct Report {
     /// Start of the record in the input.
     offset: u64,
     problems: Vec<Problem>,
-    /// Number and worst of those beyond the bound.
+    /// Number and worst severity of those beyond the limit.
     omitted: Option<(u64, Severity)>,
 }
 
 impl Report {
-    /// Begins with the problems that are known already, and goes on counting if those were too many.
+    /// Begins with the problems that are known already, and continues counting if those were too many.
     pub(crate) fn new(record: u64, offset: u64, mut problems: Vec<Problem>) -> Self {
         let omitted = match problems.last().map(|last| &last.fault) {
             Some(Fault::Omitted { n, worst }) => Some((*n, *worst)),
@@ -428,7 +428,7 @@ impl Report {
         }
     }
 
-    /// The problems, with one more that stands for all that were too many.
+    /// Returns the problems, with one more that stands for those beyond the limit.
     pub(crate) fn finish(mut self) -> Vec<Problem> {
         if let Some((n, worst)) = self.omitted {
             let fault = Fault::Omitted { n, worst };
@@ -438,7 +438,7 @@ impl Report {
     }
 }
 
-/// A short, printable piece of bytes for a message.
+/// Returns a short, printable piece of bytes for a message.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     const LEN_MAX: usize = 40;
     String::from_utf8_lossy(&bytes[..bytes.len().min(LEN_MAX)]).into_owned()

@@ -1,8 +1,8 @@
-//! Reading records from a stream in bounded memory.
+//! Reads records from a stream in bounded memory.
 //!
-//! The buffer holds the record at hand and what was read ahead of it; it grows to the longest record and
-//! never beyond the bound. A record longer than the bound is reported, its first bytes are given, and
-//! reading goes on behind the next record border.
+//! The buffer holds the current record and the bytes read ahead of it; it grows to the longest record and
+//! never beyond the limit. A record longer than the limit is reported, its first bytes are returned, and
+//! reading continues after the next record boundary.
 
 use std::io::{self, Read};
 
@@ -13,20 +13,20 @@ use crate::problem::{Fault, Problem};
 /// Bytes asked of the input at once.
 const CHUNK_LEN_BYTES: usize = 256 * 1024;
 
-/// Bytes that tell the format of an input.
+/// Number of bytes that suffice to detect the format of an input.
 const SNIFF_LEN_BYTES: usize = 1024;
 
-/// Bytes kept when looking for a border, because it may lie across two chunks.
+/// Bytes kept when looking for a boundary, because it may span two chunks.
 const BORDER_LEN_BYTES: usize = 8;
 
-/// Longest record that is read, unless the caller sets another bound. The standard ends at 99,999 bytes,
-/// but systems in production write more; 16 MiB is ten times the longest one known to us.
+/// Longest record that is read, unless the caller sets another limit. The standard ends at 99,999 bytes, but
+/// systems in production write more; 16 MiB is ten times the longest one known to us.
 pub const RECORD_LEN_MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Why an input could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Its format could not be told.
+    /// Its format could not be detected.
     #[error(transparent)]
     Sniff(#[from] SniffError),
     /// It could not be read.
@@ -49,16 +49,16 @@ pub enum OpenError {
 pub struct Reader<R> {
     input: R,
     format: Format,
-    /// Room for what is read; only `start..end` counts.
+    /// Buffer for bytes read; only `start..end` is valid.
     buffer: Vec<u8>,
-    /// Start of the bytes that were not given out yet.
+    /// Start of the bytes that were not returned yet.
     start: usize,
     /// End of the bytes that were read.
     end: usize,
     rest: Rest,
     position: Position,
     record_len_max_bytes: usize,
-    /// The last record was longer than the bound: look for the next border first.
+    /// The last record was longer than the limit: look for the next boundary first.
     lost: bool,
 }
 
@@ -78,11 +78,11 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads records of a format that the first bytes tell.
+    /// Reads records of a format that is detected by the first bytes.
     ///
     /// # Errors
     ///
-    /// When the input cannot be read or is none of the four formats.
+    /// The input cannot be read or is in none of the four formats.
     pub fn open(input: R) -> Result<Self, OpenError> {
         let mut reader = Self::new(input, Format::Iso2709);
         while reader.n_pending() < SNIFF_LEN_BYTES && reader.rest == Rest::Unknown {
@@ -92,33 +92,34 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Sets the bound for the length of a record, in bytes.
+    /// Sets the limit for the length of a record, in bytes.
     #[must_use]
     pub const fn with_record_len_max(mut self, len_bytes: usize) -> Self {
         self.record_len_max_bytes = len_bytes;
         self
     }
 
-    /// The format that is read.
+    /// Returns the format that is read.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// How far reading has come, in bytes from the start of the input; for progress bars.
+    /// Returns how far reading has come, in bytes from the start of the input; for progress bars.
     pub const fn offset(&self) -> u64 {
         self.position.offset
     }
 
-    /// The report of stray bytes after the last record. Call it when `next_record` has answered `None`.
+    /// Returns the report of stray bytes after the last record. Call it when `next_record` has returned
+    /// `None`.
     pub fn stray_end(&mut self) -> Option<Problem> {
         self.position.take_strays()
     }
 
-    /// The next record, good or bad; `None` at the end of the input.
+    /// Returns the next record, good or bad; `None` at the end of the input.
     ///
     /// # Errors
     ///
-    /// Only when the input itself cannot be read. What is wrong with a record is in its problems.
+    /// Only if the input itself cannot be read. Faults of a record are in its problems.
     pub fn next_record(&mut self) -> io::Result<Option<RawRecord<'_>>> {
         loop {
             if self.lost && !self.find_border()? {
@@ -141,7 +142,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Gives out a record and what was passed over before it.
+    /// Returns a record and skips what precedes it.
     fn take(&mut self, skip: usize, len: usize, fault: Option<Fault>) -> RawRecord<'_> {
         self.pass_over(skip);
         let bytes = &self.buffer[self.start..self.start + len];
@@ -149,7 +150,7 @@ impl<R: Read> Reader<R> {
         self.position.record(bytes, fault)
     }
 
-    /// Gives out the beginning of a record that is too long.
+    /// Returns the beginning of a record that is too long.
     fn give_up(&mut self) -> RawRecord<'_> {
         self.lost = true;
         let limit = self.record_len_max_bytes;
@@ -161,7 +162,7 @@ impl<R: Read> Reader<R> {
         self.start += len;
     }
 
-    /// Discards bytes to the next place where a record may begin; `false` when the input ended before.
+    /// Discards bytes to the next place where a record may begin; `false` if the input ended before.
     fn find_border(&mut self) -> io::Result<bool> {
         loop {
             let pending = &self.buffer[self.start..self.end];
@@ -183,7 +184,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Bytes that were read and not given out.
+    /// Returns the number of bytes that were read and not returned.
     const fn n_pending(&self) -> usize {
         self.end - self.start
     }

@@ -9,8 +9,8 @@ use crate::tag::Tag;
 /// A MARC record of any kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
-    /// The 24 characters at its head. The lengths in it are those of the input until a writer
-    /// computes them anew.
+    /// The 24 characters at its start. The lengths in it are those of the input until a writer recomputes
+    /// them.
     pub leader: Leader,
     /// The fields in the order of the input.
     pub fields: Vec<Field>,
@@ -55,34 +55,34 @@ pub struct Subfield {
 }
 
 impl Record {
-    /// A record without fields.
+    /// Creates a record without fields.
     #[must_use]
     pub const fn new(leader: Leader) -> Self {
         Self { leader, fields: Vec::new() }
     }
 
-    /// Text of the first control field with this tag: `record.control("001")`.
+    /// Returns the text of the first control field with this tag: `record.control("001")`.
     #[must_use]
     pub fn control<'a>(&'a self, tag: &str) -> Option<&'a str> {
         self.controls(tag).next()
     }
 
-    /// Texts of all control fields with this tag.
+    /// Returns the texts of all control fields with this tag.
     pub fn controls<'a>(&'a self, tag: &str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter(move |field| *field.tag() == *tag).filter_map(Field::as_control)
     }
 
-    /// All fields that have subfields, with this tag, in the order of the record.
+    /// Returns all fields that have subfields, with this tag, in the order of the record.
     pub fn data_fields<'a>(&'a self, tag: &str) -> impl Iterator<Item = &'a DataField> {
         self.fields.iter().filter(move |field| *field.tag() == *tag).filter_map(Field::as_data)
     }
 
-    /// Texts of all subfields with this tag and code: `record.subfields("010", 'a')`.
+    /// Returns the texts of all subfields with this tag and code: `record.subfields("010", 'a')`.
     pub fn subfields<'a>(&'a self, tag: &str, code: char) -> impl Iterator<Item = &'a str> {
         self.data_fields(tag).flat_map(move |field| field.values(code))
     }
 
-    /// Text of the first subfield with this tag and code.
+    /// Returns the text of the first subfield with this tag and code.
     #[must_use]
     pub fn subfield<'a>(&'a self, tag: &str, code: char) -> Option<&'a str> {
         self.subfields(tag, code).next()
@@ -90,7 +90,7 @@ impl Record {
 }
 
 impl Field {
-    /// The field's name.
+    /// Returns the field's name.
     #[must_use]
     pub const fn tag(&self) -> &Tag {
         match self {
@@ -99,7 +99,7 @@ impl Field {
         }
     }
 
-    /// The text, if this is a control field.
+    /// Returns the text, if this is a control field.
     #[must_use]
     pub fn as_control(&self) -> Option<&str> {
         match self {
@@ -108,7 +108,7 @@ impl Field {
         }
     }
 
-    /// The indicators and subfields, if this is a data field.
+    /// Returns the indicators and subfields, if this is a data field.
     #[must_use]
     pub const fn as_data(&self) -> Option<&DataField> {
         match self {
@@ -131,14 +131,14 @@ impl From<DataField> for Field {
 }
 
 impl ControlField {
-    /// A control field.
+    /// Creates a control field.
     pub fn new(tag: Tag, value: impl Into<String>) -> Self {
         Self { tag, value: value.into() }
     }
 }
 
 impl DataField {
-    /// A data field without subfields; `with` adds them.
+    /// Creates a data field without subfields; `with` adds them.
     ///
     /// ```
     /// use pinakes_marc::{DataField, Tag};
@@ -150,19 +150,19 @@ impl DataField {
         Self { tag, indicators, subfields: Vec::new() }
     }
 
-    /// The same field with one more subfield at its end.
+    /// Returns the same field with one more subfield at its end.
     #[must_use]
     pub fn with(mut self, code: char, value: impl Into<String>) -> Self {
         self.subfields.push(Subfield { code, value: value.into() });
         self
     }
 
-    /// Texts of the subfields with this code.
+    /// Returns the texts of the subfields with this code.
     pub fn values(&self, code: char) -> impl Iterator<Item = &str> {
         self.subfields.iter().filter(move |subfield| subfield.code == code).map(|subfield| &*subfield.value)
     }
 
-    /// Text of the first subfield with this code.
+    /// Returns the text of the first subfield with this code.
     #[must_use]
     pub fn value(&self, code: char) -> Option<&str> {
         self.values(code).next()

@@ -1,4 +1,4 @@
-//! The text of a record as a parser of XML or JSON wants it, and the way back from a place in that text to the
+//! The text of a record as a parser of XML or JSON needs it, and the mapping from a place in that text to the
 //! place in the input, which differ where bytes were recoded or replaced.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use crate::problem::Fault;
 pub(crate) struct RepairedText<'a> {
     pub(crate) text: Cow<'a, str>,
     n_bytes: usize,
-    /// Places from which on text and bytes run in step again, in order: in the text, in the bytes.
+    /// Places from which text and bytes correspond again, in order: in the text, in the bytes.
     steps: Vec<(usize, usize)>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> RepairedText<'a> {
         Self { text, n_bytes: bytes.len(), steps }
     }
 
-    /// The place in the bytes for a place in the text.
+    /// Returns the place in the bytes for a place in the text.
     pub(crate) fn byte_of(&self, at: usize) -> usize {
         let n_before = self.steps.partition_point(|(in_text, _)| *in_text <= at);
         let (in_text, in_bytes) = n_before.checked_sub(1).map_or((0, 0), |last| self.steps[last]);

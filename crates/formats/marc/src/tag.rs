@@ -1,12 +1,12 @@
 //! Field tags: the three characters that name a field.
 //!
-//! MARC 21 uses digits; real records also carry letters (`FMT`, `CAT`, `9AA`). A [`Tag`] is always three
+//! MARC 21 uses digits; real records also have letters (`FMT`, `CAT`, `9AA`). A [`Tag`] is always three
 //! printable ASCII characters, so that it can be written into every format; bytes outside that range are
 //! replaced when a record is read, and the reader reports them.
 
 use std::fmt;
 
-/// What stands for a byte that cannot be part of a tag.
+/// Replaces a byte that cannot be part of a tag.
 const REPLACEMENT: u8 = b'?';
 
 /// The three printable ASCII characters that name a field.
@@ -22,9 +22,9 @@ pub struct TagError {
 }
 
 impl Tag {
-    /// A tag known when the program is written: `Tag::new(b"245")`.
+    /// Creates a tag known at compile time: `Tag::new(b"245")`.
     ///
-    /// Bytes that are not printable ASCII become `?`; [`Tag::is_valid_bytes`] tells beforehand.
+    /// Bytes that are not printable ASCII become `?`; [`Tag::is_valid_bytes`] checks beforehand.
     #[must_use]
     pub const fn new(bytes: &[u8; 3]) -> Self {
         let mut clean = *bytes;
@@ -44,33 +44,33 @@ impl Tag {
         is_printable(bytes[0]) && is_printable(bytes[1]) && is_printable(bytes[2])
     }
 
-    /// The tag as text.
+    /// Returns the tag as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Always ASCII by construction; the fallback keeps this free of panics.
         std::str::from_utf8(&self.0).unwrap_or("???")
     }
 
-    /// The three bytes of the tag.
+    /// Returns the three bytes of the tag.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 3] {
         &self.0
     }
 
-    /// Whether the standard makes this a control field (no indicators, no subfields): `000` to `009`.
+    /// Returns whether the standard makes this a control field (no indicators, no subfields): `000` to `009`.
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.0[0] == b'0' && self.0[1] == b'0' && self.0[2].is_ascii_digit()
     }
 
-    /// Whether all three characters are digits, as MARC 21 wants it.
+    /// Returns whether all three characters are digits, as MARC 21 requires.
     #[must_use]
     pub const fn is_numeric(&self) -> bool {
         self.0[0].is_ascii_digit() && self.0[1].is_ascii_digit() && self.0[2].is_ascii_digit()
     }
 }
 
-/// Blanks included: they are wrong in a tag but can be kept.
+/// Blanks are included: they are wrong in a tag but can be kept.
 const fn is_printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }

@@ -1,7 +1,7 @@
-//! The rules of MARC 21 that reading does not enforce: what may stand in a leader, in indicators, in subfield
-//! codes, and how long things may be.
+//! The rules of MARC 21 that reading does not enforce: what is allowed in a leader, in indicators, in
+//! subfield codes, and maximum lengths.
 //!
-//! Only the structure that all of MARC 21 shares is looked at; which subfields a 245 may have is not.
+//! Only the structure that all of MARC 21 shares is checked, not which subfields a 245 may have.
 //!
 //! Source: MARC 21 Record Structure; MARC 21 formats for bibliographic, authority, holdings, classification
 //! and community data (Library of Congress), leader and 00X.
@@ -18,7 +18,7 @@ const NOT_REPEATABLE: [&str; 4] = ["001", "003", "005", "008"];
 /// Length of field 005: `yyyymmddhhmmss.f`.
 const LEN_005: usize = 16;
 
-/// All that is wrong with a record: what reading reported, and then what the rules say.
+/// Returns everything that is wrong with a record: first what reading reported, then violations of the rules.
 #[must_use]
 pub fn validate(parsed: &ParsedRecord) -> Vec<Problem> {
     let mut report = Report::new(parsed.number, parsed.offset, parsed.problems.clone());
@@ -61,7 +61,7 @@ fn check_repetition(record: &Record, report: &mut Report) {
     }
 }
 
-/// Lengths as ISO 2709 in UTF-8 would have them, whatever format the record was read from.
+/// Checks lengths as ISO 2709 in UTF-8 would have them, whatever format the record was read from.
 fn check_len(record: &Record, report: &mut Report) {
     let fields: usize = record.fields.iter().map(|field| field_len(field) + 12).sum();
     let len = LEADER_LEN_BYTES + fields + 2;
@@ -81,7 +81,7 @@ fn field_len(field: &Field) -> usize {
     }
 }
 
-/// One field under examination and where to say what is wrong.
+/// One field being checked and where to report faults.
 struct FieldCheck<'a> {
     at: usize,
     tag: Tag,
@@ -145,7 +145,7 @@ impl FieldCheck<'_> {
         }
     }
 
-    /// One report a text is enough.
+    /// One report per text is enough.
     fn text(&mut self, text: &str) {
         if let Some(char) = text.chars().find(|char| is_forbidden(*char)) {
             self.add(Fault::ControlCharacter { code: u32::from(char) });
@@ -157,7 +157,8 @@ const fn is_code(char: char) -> bool {
     char.is_ascii_digit() || char.is_ascii_lowercase()
 }
 
-/// Control characters, but for the marks around text that does not file and for joiners.
+/// Returns whether a character is a forbidden control character: all except the marks around non-sorting text
+/// and joiners.
 fn is_forbidden(char: char) -> bool {
     char.is_control() && !matches!(char, '\u{98}' | '\u{9C}')
 }

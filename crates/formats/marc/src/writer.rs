@@ -1,4 +1,4 @@
-//! Writing many records to a stream in one of the four formats.
+//! Writes many records to a stream in one of the four formats.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::{json, mnemonic, xml};
 /// Why a record was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The format cannot hold it; nothing of it was written and the next one can be.
+    /// The format cannot hold it; nothing of it was written, and the next record can be written.
     #[error(transparent)]
     Record(#[from] WriteError),
     /// The output failed.
@@ -33,7 +33,7 @@ pub struct Writer<W> {
     output: W,
     format: Format,
     encoding: OutputEncoding,
-    /// The record at hand; kept between records to save allocations.
+    /// The current record; kept between records to save allocations.
     bytes: Vec<u8>,
     text: String,
     has_started: bool,
@@ -41,7 +41,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// The encoding matters for ISO 2709 alone. Give a buffered output.
+    /// Creates a writer. The encoding matters only for ISO 2709. Pass a buffered output.
     pub const fn new(output: W, format: Format, encoding: OutputEncoding) -> Self {
         Self {
             output,
@@ -58,7 +58,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// When the record does not fit the format, or the output fails.
+    /// The record does not fit the format, or the output fails.
     pub fn write(&mut self, record: &Record) -> Result<(), OutputError> {
         self.bytes.clear();
         self.text.clear();
@@ -77,7 +77,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Characters that MARCXML could not hold and that were replaced by U+FFFD.
+    /// Returns the number of characters that MARCXML could not hold and that were replaced by U+FFFD.
     pub const fn n_replaced(&self) -> u64 {
         self.n_replaced
     }
@@ -90,11 +90,11 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes what belongs after the last record, flushes, and gives the output back.
+    /// Writes the end of the file after the last record, flushes, and returns the output.
     ///
     /// # Errors
     ///
-    /// When the output fails.
+    /// The output fails.
     pub fn finish(mut self) -> Result<W, OutputError> {
         self.start()?;
         if self.format == Format::Xml {

@@ -1,6 +1,6 @@
-//! Every file of `../shared/data/marc` through every part of the crate.
+//! Runs every file of `../shared/data/marc` through every part of the crate.
 //!
-//! `tests/data/corpus/counts.tsv` holds what is read from each file; `BLESS=1` rewrites it. The numbers of
+//! `tests/data/corpus/counts.tsv` holds the counts read from each file; `BLESS=1` rewrites it. The numbers of
 //! records must also be those of the README files of the corpus, which were counted by other programs;
 //! `tests/data/corpus/exceptions.tsv` lists the files where we differ, with the reason.
 
@@ -19,7 +19,7 @@ use pinakes_marc::{OutputEncoding, validate};
 /// What was read from one file.
 #[derive(Default)]
 struct Counts {
-    /// Records, good and bad, but not bytes that are no record.
+    /// Records, good and bad, but not bytes that are not a record.
     n_records: u64,
     /// Records of which something was read.
     n_read: u64,
@@ -118,7 +118,7 @@ fn is_other_json(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|it| it == "json" || it == "tsv")
 }
 
-/// What a reader over a stream gives, with records cut off from the buffer they were in.
+/// Returns what a reader over a stream yields, with records detached from its buffer.
 fn read_all(mut reader: Reader<impl std::io::Read>) -> Vec<(u64, u64, Vec<u8>, String)> {
     let mut all = Vec::new();
     while let Some(raw) = reader.next_record().unwrap() {
@@ -128,7 +128,7 @@ fn read_all(mut reader: Reader<impl std::io::Read>) -> Vec<(u64, u64, Vec<u8>, S
     all
 }
 
-/// A stream that gives few bytes at a time.
+/// A stream that yields few bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl std::io::Read for Trickle<'_> {
@@ -167,7 +167,7 @@ fn raw_records_are_the_input() {
     }
 }
 
-/// All records of the odd files, some of the large ones: debug builds are slow.
+/// Reads all records of the odd files, some of the large ones: debug builds are slow.
 fn step(name: &str, of_large_files: usize) -> usize {
     if name.starts_with("broken") { 1 } else { of_large_files }
 }
@@ -192,8 +192,8 @@ fn the_direct_way_to_json_is_the_long_one() {
     }
 }
 
-/// Records of the corpus, whatever their format, come back from each format as they went in, unless the
-/// format says that it cannot hold it.
+/// Records of the corpus, whatever their format, come back unchanged from each format, unless the format says
+/// that it cannot hold them.
 #[test]
 fn round_trips_of_every_record() {
     for (name, data) in corpus_files() {
@@ -241,7 +241,7 @@ fn good_files_are_written_back_byte_by_byte() {
     }
 }
 
-/// Whether the directory is in the order of the data and the leader has the entry map that we write.
+/// Returns whether the directory is in the order of the data and the leader has the entry map that we write.
 fn record_is_plain(bytes: &[u8]) -> bool {
     let base: usize = std::str::from_utf8(&bytes[12..17]).unwrap().parse().unwrap();
     let starts: Vec<&[u8]> = bytes[24..base - 1].chunks(12).map(|entry| &entry[7..12]).collect();

@@ -1,4 +1,4 @@
-//! The fuzz targets of this crate on mutated inputs of a fixed seed; `just fuzz` tries them for longer.
+//! Runs this crate's fuzz targets on mutated inputs of a fixed seed; `just fuzz` runs them for longer.
 
 extern crate pinakes_test_support as libfuzzer_sys;
 
@@ -9,7 +9,7 @@ mod marc8;
 #[allow(unused_attributes, reason = "`no_main` is for the fuzzer's build")]
 mod read;
 
-/// A file behind the byte that chooses its format and encoding.
+/// Prefixes a file with the byte that chooses its format and encoding.
 fn chosen(choice: u8, file: &[u8]) -> Vec<u8> {
     [&[choice], file].concat()
 }

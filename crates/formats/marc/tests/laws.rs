@@ -1,4 +1,4 @@
-//! Laws that hold for any input: what is written comes back, nothing panics, nothing is lost between records.
+//! Laws that hold for any input: written records come back, nothing panics, nothing is lost between records.
 
 mod common;
 
@@ -9,7 +9,7 @@ use pinakes_marc::{
 };
 use proptest::prelude::*;
 
-/// Texts of many scripts, with what each format has to escape, but without what none can hold.
+/// Texts of many scripts, with characters that formats must escape, but without those that none can hold.
 fn text() -> impl Strategy<Value = String> {
     let plain = "[ -~]{1,30}";
     let scripts = "[a-zéüñŁøאבגالعΑβγДжЙ一丁ㄱ가₂α \u{300}-\u{308}😀]{1,20}";
@@ -41,7 +41,7 @@ fn record() -> impl Strategy<Value = Record> {
         .prop_map(|(leader, fields)| Record { leader: Leader::from_text(&leader), fields })
 }
 
-/// Good records with some bytes changed, taken out or put in.
+/// Good records with some bytes changed, removed or inserted.
 fn damaged(format: Format) -> impl Strategy<Value = Vec<u8>> {
     let change = (any::<prop::sample::Index>(), any::<u8>(), 0..3_u8);
     let changes = prop::collection::vec(change, 0..8);
@@ -64,7 +64,7 @@ fn damaged(format: Format) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Everything that can be done with bytes; the records must lie side by side in the input.
+/// Does everything that can be done with bytes; the records must be adjacent in the input.
 fn exercise(format: Format, bytes: &[u8]) {
     let mut end = 0;
     for raw in records(format, bytes) {
@@ -94,7 +94,7 @@ fn exercise(format: Format, bytes: &[u8]) {
     streamed(format, bytes);
 }
 
-/// A stream gives the same records as the slice; with a small bound it still ends.
+/// A stream yields the same records as the slice; with a small limit it still ends.
 fn streamed(format: Format, bytes: &[u8]) {
     let mut reader = Reader::new(bytes, format);
     for raw in records(format, bytes) {

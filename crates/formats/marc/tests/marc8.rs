@@ -1,5 +1,6 @@
-//! MARC-8 against another program: what pymarc decoded from every sound MARC-8 record of the corpus
-//! (`tests/data/marc8/expected.tsv`, made by `expect.py` beside it), and the laws of coding back and forth.
+//! Compares MARC-8 with another program: pymarc's decoding of every sound MARC-8 record of the corpus
+//! (`tests/data/marc8/expected.tsv`, made by `expect.py` beside it), and checks the laws of encoding and
+//! decoding.
 
 mod common;
 
@@ -11,7 +12,7 @@ use pinakes_marc::{Encoding, Field, Format, Record, marc8, parse, records};
 use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 
-/// All values that are not plain ASCII, a line each, as `expect.py` writes them.
+/// Returns all values that are not plain ASCII, a line each, as `expect.py` writes them.
 fn decoded_text(record: &Record) -> String {
     let mut text = String::new();
     let mut line = |tag: &str, code: char, value: &str| {
@@ -35,8 +36,8 @@ fn fnv1a(data: &[u8]) -> u64 {
         .fold(0xCBF2_9CE4_8422_2325, |value, byte| (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
-/// The records that pymarc decodes otherwise are listed in a golden file, `different.txt`; the README beside it says
-/// why they differ.
+/// The records that pymarc decodes differently are listed in a golden file, `different.txt`; the README beside it
+/// says why they differ.
 #[test]
 fn decodes_as_pymarc_does() {
     let mut expected: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Numbers that stand for dates, counted from 1960: by the formats of Stata's variables, and days of the calendar for all readers.
+//! Numbers that stand for dates, counted from 1960: by the formats of Stata's variables, and calendar days for all
+//! readers.
 
 use std::fmt::Write as _;
 
@@ -24,10 +25,10 @@ pub(crate) enum Clock {
 /// Days from 1960-01-01 to 1970-01-01.
 const DAYS_TO_1970: i64 = 3653;
 const MS_PER_DAY: i64 = 86_400_000;
-/// Years within which numbers are taken for dates.
+/// The years within which numbers are taken as dates.
 const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
 
-/// The clock of a format, if it shows dates.
+/// Returns the clock of a format, if it shows dates.
 pub(crate) fn clock_of(format: &str) -> Option<Clock> {
     let rest = format.strip_prefix('%')?.trim_start_matches('-');
     if rest.starts_with('d') {
@@ -46,7 +47,7 @@ pub(crate) fn clock_of(format: &str) -> Option<Clock> {
 }
 
 impl Clock {
-    /// Appends the date that a number stands for; false when it stands for none.
+    /// Appends the date of a number; returns false if the number is not a date.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "numbers beyond 2^53 are no dates and were refused before"
@@ -92,7 +93,8 @@ impl Clock {
     }
 }
 
-/// The day that lies so many days after 1970-01-01: (year, month, day), by the algorithm of Hinnant's `civil_from_days`.
+/// Returns the day that is so many days after 1970-01-01: (year, month, day), by the algorithm of Hinnant's
+/// `civil_from_days`.
 pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

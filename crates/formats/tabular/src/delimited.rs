@@ -1,4 +1,5 @@
-//! Comma- and tab-separated values. The file is read twice: to see what its columns are, then to hand out its cells.
+//! Comma- and tab-separated values. The file is read twice: first to determine the types of its columns, then to
+//! pass on its cells.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -131,7 +132,7 @@ fn is_integer(cell: &str) -> bool {
     (1..=15).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit())
 }
 
-/// A number in the notations of programs: no blanks within, no `inf`.
+/// Parses a number in the notations of programs: no blanks within, no `inf`.
 fn number_of(cell: &str) -> Option<f64> {
     let cell = cell.trim();
     let is_plain = cell.bytes().all(|it| matches!(it, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));

@@ -8,18 +8,18 @@ pub type Result<T, E = TabularError> = std::result::Result<T, E>;
 /// Why a table could not be read. Offsets count bytes from the start of the file, lines and rows from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum TabularError {
-    /// The file ends where more was announced.
+    /// The file ends before the announced data.
     #[error("byte {offset}: the file ends within {what}; was it cut off?")]
     CutOff {
-        /// Where.
+        /// The position.
         offset: u64,
         /// What was being read.
         what: &'static str,
     },
-    /// It is not written in the format.
+    /// It violates the format.
     #[error("byte {offset}: {what}")]
     Damaged {
-        /// Where.
+        /// The position.
         offset: u64,
         /// What was found and what was expected.
         what: String,
@@ -42,17 +42,17 @@ pub enum TabularError {
         /// What is wrong with it.
         what: String,
     },
-    /// It is a kind of the format that this crate does not read.
+    /// It is a variant of the format that this crate does not read.
     #[error("{0}")]
     Unsupported(String),
-    /// More than the limits allow.
+    /// It exceeds the limits.
     #[error("{what}: {found}, at most {most} are read")]
     TooLarge {
-        /// Of what.
+        /// What exceeds them.
         what: &'static str,
-        /// As many.
+        /// The number found.
         found: u64,
-        /// As many are allowed.
+        /// The maximum.
         most: u64,
     },
     /// Reading or writing failed.

@@ -1,4 +1,4 @@
-//! Binary input: numbers in either byte order, texts of fixed length, with the offset at hand for errors.
+//! Binary input: numbers in either byte order, texts of fixed length, with the current offset for errors.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
@@ -60,7 +60,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Fills as much as there is; false when nothing was left, an error when a part was.
+    /// Fills the buffer; returns false if nothing was left, an error if only a part was.
     pub(crate) fn fill_or_end(&mut self, bytes: &mut [u8], what: &'static str) -> Result<bool> {
         let mut n = 0;
         while n < bytes.len() {
@@ -76,7 +76,7 @@ impl<R: Read> Input<R> {
         Ok(true)
     }
 
-    /// `n` bytes; grows as they come, so that a length that lies costs nothing.
+    /// Reads `n` bytes into a buffer that grows as they arrive, so that a wrong length costs nothing.
     pub(crate) fn bytes(&mut self, n: u64, what: &'static str) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let got = (&mut self.source).take(n).read_to_end(&mut bytes)? as u64;
@@ -90,7 +90,7 @@ impl<R: Read> Input<R> {
         if got < n { Err(self.cut_off(what)) } else { Ok(()) }
     }
 
-    /// The next `n` bytes as a source of their own.
+    /// Returns the next `n` bytes as a source of their own.
     pub(crate) fn rest(self, n: u64) -> io::Take<BufReader<R>> {
         self.source.take(n)
     }
@@ -120,7 +120,7 @@ impl<R: Read + Seek> Input<R> {
     }
 }
 
-/// A text of fixed length that ends at its first NUL.
+/// Returns the part of a text of fixed length before its first NUL.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|it| *it == 0).next().unwrap_or_default()
 }

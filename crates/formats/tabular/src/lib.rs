@@ -1,9 +1,10 @@
-//! Tabular files of statistics programs: what variables they have, and their rows as plain tab-separated text.
+//! Tabular files of statistics programs: their variables, and their rows as plain tab-separated text.
 //!
-//! Readers for comma- and tab-separated values, Stata's `.dta` (formats 104 to 119), SPSS's `.sav`, `.zsav` and `.por`, and
-//! Excel's `.xlsx`; R's `.RData`, which alone is held as a whole. A reader goes through its file once, hands every cell to a `Sink`,
-//! and holds no more of the file than a row, the labels and the long strings that Stata keeps apart. The sink writes the tab-separated form, the summary statistics and the
-//! UNF (universal numeric fingerprint) of every variable, as archives of data keep them.
+//! Readers for comma- and tab-separated values, Stata's `.dta` (formats 104 to 119), SPSS's `.sav`, `.zsav` and `.por`,
+//! and Excel's `.xlsx`; R's `.RData`, the only one that is held as a whole. A reader goes through its file once, passes
+//! every cell to a `Sink`, and holds no more of the file than a row, the labels and the long strings that Stata stores
+//! separately. The sink writes the tab-separated form, the summary statistics and the UNF (universal numeric
+//! fingerprint) of every variable, as data archives keep them.
 //!
 //! ```
 //! use pinakes_tabular::{Format, Limits, read};
@@ -49,7 +50,7 @@ pub use unf::{Unf, combined as combined_unf};
 
 pub(crate) use sink::Sink;
 
-/// What a file is written in.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Comma-separated values, RFC 4180, with a line of names.
@@ -70,8 +71,8 @@ pub enum Format {
 
 /// Reads a table and writes its rows, without a line of names, as tab-separated text to `tab`.
 ///
-/// In that form a text stands in double quotes with `\` before quotes and backslashes and `\t`, `\n`, `\r` for what would end a
-/// cell; a missing number is nothing.
+/// In that form a text is in double quotes with `\` before quotes and backslashes, and `\t`, `\n`, `\r` for characters
+/// that would end a cell; a missing number is empty.
 ///
 /// Errors: the file is not what `format` says, is damaged or too large; reading or writing fails.
 pub fn read(format: Format, source: impl Read + Seek, tab: impl Write, limits: &Limits) -> Result<Table> {
@@ -88,7 +89,7 @@ pub fn read(format: Format, source: impl Read + Seek, tab: impl Write, limits: &
     sink.finish()
 }
 
-/// What the first bytes of a file say that it is. `None` for text: that is told by names alone.
+/// Detects the format by the first bytes of a file. `None` for text, which is recognised only by file name.
 pub fn sniff(head: &[u8]) -> Option<Format> {
     if head.starts_with(b"<stata_dta>") {
         return Some(Format::Stata);
@@ -105,7 +106,7 @@ pub fn sniff(head: &[u8]) -> Option<Format> {
     stata::is_old(head).then_some(Format::Stata)
 }
 
-/// The number of the format of a Stata file, of its first bytes.
+/// Returns the format number of a Stata file, from its first bytes.
 pub fn stata_format(head: &[u8]) -> Option<u16> {
     match stata::is_old(head) {
         true => head.first().copied().map(u16::from),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Appends a number as plain decimals, as short as it can be read back: no exponent, no `.0`.
+/// Appends a number in plain decimals, in the shortest form that reads back as the same: no exponent, no
+/// `.0`.
 pub(crate) fn push(value: f64, text: &mut String) {
     if value == 0.0 {
         text.push('0');
@@ -11,7 +12,7 @@ pub(crate) fn push(value: f64, text: &mut String) {
     }
 }
 
-/// A number as text.
+/// Formats a number as text.
 pub(crate) fn shown(value: f64) -> String {
     let mut text = String::new();
     push(value, &mut text);

@@ -1,6 +1,7 @@
-//! Tables of R: the first data frame of a saved workspace (`.RData`, `.rda`), packed by gzip or not at all.
+//! Tables of R: the first data frame of a saved workspace (`.RData`, `.rda`), compressed by gzip or not at
+//! all.
 //!
-//! R keeps a table column by column, so that it is held in memory as a whole, within a bound.
+//! R stores a table column by column, so it is held in memory as a whole, within a limit.
 
 use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom, Write};
 
@@ -12,13 +13,13 @@ use crate::sink::{Described, Sink};
 use crate::table::{Type, names_of};
 use crate::{Result, TabularError};
 
-/// Days from 1960, from which `Clock` counts, to 1970, from which R counts.
+/// Days from 1960, the epoch of `Clock`, to 1970, the epoch of R.
 const DAYS_TO_1970: f64 = 3653.0;
 const MS_PER_DAY: f64 = 86_400_000.0;
 /// Bytes of the magic number.
 const MAGIC_BYTES: usize = 5;
 
-/// Whether the first bytes are those of a workspace that is not packed.
+/// Returns whether the first bytes are those of an uncompressed workspace.
 pub(crate) fn is_workspace(head: &[u8]) -> bool {
     head.starts_with(b"RDX2\n") || head.starts_with(b"RDX3\n")
 }

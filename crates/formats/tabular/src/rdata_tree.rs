@@ -1,7 +1,8 @@
-//! What R saves (`save`, XDR form of its serialization, versions 2 and 3) as a tree of values: as much of it as tables need.
+//! Reads R's saved data (`save`, XDR form of its serialization, versions 2 and 3) as a tree of values, as far as tables
+//! need it.
 //!
-//! Source: "R Internals", section 1.8, and R's `serialize.c` for the numbers of types. Functions, environments and calls are gone
-//! through and forgotten.
+//! Source: "R Internals", section 1.8, and R's `serialize.c` for the numbers of types. Functions, environments and
+//! calls are read and discarded.
 
 use std::io::Read;
 use std::rc::Rc;
@@ -10,14 +11,14 @@ use crate::input::{Input, Order};
 use crate::sink::at_most;
 use crate::{Result, TabularError};
 
-/// How deeply values may lie in each other.
+/// Maximum nesting of values.
 const DEPTH: u32 = 64;
-/// Most names and environments that are referred to.
+/// Maximum number of names and environments that can be referred to.
 const REFERENCES: usize = 1_000_000;
-/// `NA` of whole numbers and of logical values.
+/// `NA` of integers and of logical values.
 pub(crate) const NA: i32 = i32::MIN;
 
-/// A value with what is said of it.
+/// A value with its attributes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Value {
     pub(crate) data: Data,
@@ -27,7 +28,7 @@ pub(crate) struct Value {
 /// A value.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Data {
-    /// `NULL`, and all that tables do not need.
+    /// `NULL`, and everything that tables do not need.
     #[default]
     Nothing,
     Logicals(Vec<i32>),
@@ -38,17 +39,17 @@ pub(crate) enum Data {
     /// A list of names and values.
     Pairs(Vec<(Rc<str>, Value)>),
     Symbol(Rc<str>),
-    /// Within texts: one of them.
+    /// Within texts: one text.
     Characters(Option<Rc<str>>),
 }
 
 impl Value {
-    /// An attribute.
+    /// Returns an attribute.
     pub(crate) fn attribute(&self, name: &str) -> Option<&Self> {
         self.attributes.iter().find(|it| &*it.0 == name).map(|it| &it.1)
     }
 
-    /// The texts of a vector of them; none for `NA`.
+    /// Returns the texts of a text vector; `None` for `NA`.
     pub(crate) fn texts(&self) -> &[Option<Rc<str>>] {
         match &self.data {
             Data::Texts(list) => list,
@@ -56,7 +57,7 @@ impl Value {
         }
     }
 
-    /// Whether it is of a class.
+    /// Returns whether it is of a class.
     pub(crate) fn is_of(&self, class: &str) -> bool {
         let classes = self.attribute("class").map(Self::texts).unwrap_or_default();
         classes.iter().any(|it| it.as_deref() == Some(class))
@@ -81,9 +82,9 @@ struct Flags {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads what `save` wrote, after the magic number: its pairs of names and values.
+    /// Reads the output of `save`, after the magic number: its pairs of names and values.
     ///
-    /// Errors: it is damaged, cut off, or holds more than `most` bytes of values.
+    /// Errors: it is damaged, truncated, or holds more than `most` bytes of values.
     pub(crate) fn workspace(source: R, most: u64) -> Result<Vec<(Rc<str>, Value)>> {
         let mut input = Input::new(source);
         input.order = Order::Big;
@@ -128,7 +129,7 @@ impl<R: Read> Reader<R> {
 
     fn length(&mut self, what: &'static str) -> Result<u64> {
         match self.input.i32(what)? {
-            // Vectors of more than 2^31 elements have their length in two parts; none fits the bound.
+            // Vectors of more than 2^31 elements have their length in two parts; none is within the limit.
             -1 => Err(TabularError::TooLarge { what, found: 1 << 31, most: (1 << 31) - 1 }),
             n => u64::try_from(n).map_err(|_| self.damaged(format!("a length of {n} of {what}"))),
         }
@@ -161,7 +162,7 @@ impl<R: Read> Reader<R> {
             return Err(self.damaged(format!("values lie more than {DEPTH} deep in each other")));
         }
         let mut data = match flags.ty {
-            // R's own environments, `NULL`, and marks for what is missing.
+            // R's own environments, `NULL`, and markers for missing arguments.
             241 | 242 | 247..=254 if !matches!(flags.ty, 247..=249) => return Ok(Value::default()),
             247..=249 => {
                 self.names(depth)?;
@@ -253,7 +254,7 @@ impl<R: Read> Reader<R> {
         Ok(Value::default())
     }
 
-    /// A list of pairs, cell by cell.
+    /// Reads a list of pairs, cell by cell.
     fn pairs(&mut self, first: &Flags, depth: u32) -> Result<Value> {
         let mut pairs = Vec::new();
         let mut attributes = Vec::new();
@@ -331,7 +332,7 @@ impl<R: Read> Reader<R> {
         Ok(Data::List(list))
     }
 
-    /// A vector that R keeps in another form than as its elements: what it is called, its state, its attributes.
+    /// Reads a vector that R stores in another form than its elements: its class, its state, its attributes.
     fn alternative(&mut self, depth: u32) -> Result<Value> {
         let info = self.value(depth + 1)?;
         let state = self.value(depth + 1)?;
@@ -384,7 +385,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Numbers that R had yet to write as texts.
+/// Converts numbers that R had deferred writing as texts.
 fn deferred(numbers: Data) -> Data {
     let text = |it: f64| {
         let mut text = String::new();

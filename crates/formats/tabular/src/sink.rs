@@ -1,4 +1,4 @@
-//! Where readers hand their cells: the tab-separated form, statistics, fingerprints and counts of categories.
+//! Where readers pass their cells: the tab-separated form, statistics, fingerprints and counts of categories.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
@@ -8,7 +8,7 @@ use crate::table::{Category, Limits, Table, Type, Variable};
 use crate::unf::{self, Fingerprint};
 use crate::{Result, TabularError, Unf, number};
 
-/// A variable as a reader describes it, before its cells come.
+/// A variable as a reader describes it, before its cells.
 #[derive(Debug, Clone)]
 pub(crate) struct Described {
     pub(crate) name: String,
@@ -27,7 +27,7 @@ impl Described {
     }
 }
 
-/// How a number is written.
+/// How a number is formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `3`.
@@ -70,7 +70,7 @@ impl<W: Write> Sink<W> {
         }
     }
 
-    /// The variables, once, before the first cell.
+    /// Sets the variables, once, before the first cell.
     pub(crate) fn describe(&mut self, variables: Vec<Described>) -> Result<()> {
         at_most("variables", variables.len() as u64, self.limits.variables as u64)?;
         self.columns = variables
@@ -86,7 +86,7 @@ impl<W: Write> Sink<W> {
         Ok(())
     }
 
-    /// The variables of a file that says no more than their names, which are their labels too.
+    /// Sets the variables of a file that gives only their names, which then are their labels too.
     pub(crate) fn describe_named(&mut self, names: Vec<String>, types: &[Type]) -> Result<()> {
         let described =
             |(name, ty): (String, &Type)| Described { label: name.clone(), ..Described::new(name, *ty) };
@@ -111,7 +111,7 @@ impl<W: Write> Sink<W> {
         }
     }
 
-    /// A number of which the file says that it stands for a missing answer: it stays in the rows.
+    /// Adds a number that the file declares as a missing answer: it stays in the rows.
     pub(crate) fn missing_number(&mut self, value: f64) {
         let at = self.next();
         let start = self.line.len();
@@ -131,7 +131,7 @@ impl<W: Write> Sink<W> {
         self.number_in(value, Form::Shortest);
     }
 
-    /// A number in one of two forms.
+    /// Adds a number in one of two forms.
     pub(crate) fn number_in(&mut self, value: f64, form: Form) {
         if !value.is_finite() {
             return self.missing();
@@ -159,7 +159,7 @@ impl<W: Write> Sink<W> {
         gathering.value(value);
     }
 
-    /// A text; of a date or time too.
+    /// Adds a text, also that of a date or time.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         at_most("bytes of a text", text.len() as u64, self.limits.text_bytes as u64)?;
         let at = self.next();
@@ -228,7 +228,7 @@ fn finished(column: Column) -> Variable {
     }
 }
 
-/// Refuses what is more than allowed.
+/// Refuses a number above the maximum.
 pub(crate) fn at_most(what: &'static str, found: u64, most: u64) -> Result<()> {
     if most < found { Err(TabularError::TooLarge { what, found, most }) } else { Ok(()) }
 }

@@ -18,7 +18,7 @@ const SYSTEM_MISSING: f64 = -f64::MAX;
 const UNIT: usize = 8;
 /// Bytes of a long text that fit into one of its segments.
 const SEGMENT: usize = 255;
-/// Seconds from 1582-10-14, from which SPSS counts, to 1970-01-01.
+/// Seconds from 1582-10-14, the epoch of SPSS, to 1970-01-01.
 const SECONDS_TO_1970: f64 = 12_219_379_200.0;
 
 /// A variable of the dictionary, with the units that continue it.
@@ -27,9 +27,9 @@ struct Entry {
     short: String,
     name: String,
     label: Vec<u8>,
-    /// 0 for numbers; bytes of a text.
+    /// 0 for numbers; the number of bytes of a text.
     width: usize,
-    /// Units of eight bytes that it takes in a row.
+    /// Number of units of eight bytes that it takes in a row.
     units: usize,
     /// Place of its first unit in a row, from 1.
     position: usize,
@@ -266,7 +266,7 @@ fn variable<R: Read>(
     Ok(())
 }
 
-/// The code page of files that name no encoding.
+/// Sets the code page of files that name no encoding.
 fn code_page(bytes: &[u8], order: Order, dictionary: &mut Dictionary) {
     let Some(code) = bytes.get(28..32).and_then(|it| it.try_into().ok()) else { return };
     let code = if order == Order::Big { i32::from_be_bytes(code) } else { i32::from_le_bytes(code) };
@@ -285,7 +285,7 @@ fn code_page(bytes: &[u8], order: Order, dictionary: &mut Dictionary) {
     }
 }
 
-/// `SHORT=long` joined by tabs.
+/// Parses `SHORT=long` joined by tabs.
 fn name_variables(dictionary: &mut Dictionary, bytes: &[u8]) {
     let text = dictionary.decode(bytes);
     let names: HashMap<&str, &str> = text.split('\t').filter_map(|it| it.split_once('=')).collect();
@@ -296,14 +296,14 @@ fn name_variables(dictionary: &mut Dictionary, bytes: &[u8]) {
     }
 }
 
-/// `SHORT=bytes` ended by NUL and a tab.
+/// Parses `SHORT=bytes` ended by NUL and a tab.
 fn long_texts(bytes: &[u8]) -> Vec<(String, usize)> {
     let text = String::from_utf8_lossy(bytes);
     let pairs = text.split('\t').filter_map(|it| it.trim_matches('\0').split_once('='));
     pairs.filter_map(|(name, n)| Some((name.to_owned(), n.trim_matches('\0').trim().parse().ok()?))).collect()
 }
 
-/// Labels of texts longer than eight bytes: length and name, width, count, then lengths and texts.
+/// Reads labels of texts longer than eight bytes: length and name, width, count, then lengths and texts.
 fn label_long_texts(dictionary: &mut Dictionary, bytes: &[u8], order: Order) {
     let mut rest = bytes;
     let number = |rest: &mut &[u8]| -> Option<usize> {
@@ -335,7 +335,7 @@ fn label_long_texts(dictionary: &mut Dictionary, bytes: &[u8], order: Order) {
     while !rest.is_empty() && one(&mut rest).is_some() {}
 }
 
-/// A variable as it is handed out: one entry, or the segments of a long text.
+/// A variable as it is output: one entry, or the segments of a long text.
 struct Shown {
     described: Described,
     /// Segments: (first unit from 0, units, bytes that count).
@@ -343,11 +343,11 @@ struct Shown {
     is_text: bool,
     moment: Option<Moment>,
     missing: MissingValues,
-    /// Texts that the file calls missing.
+    /// Texts that the file declares as missing.
     missing_texts: Vec<String>,
 }
 
-/// What a number of seconds stands for.
+/// What a number of seconds represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
     Date,
@@ -364,7 +364,7 @@ fn moment_of(format: u32) -> Option<Moment> {
     })
 }
 
-/// Names of SPSS's formats that a variable may have, by number.
+/// Returns the name of one of SPSS's formats for variables, by number.
 fn format_name(format: u32) -> String {
     let name = match format >> 16 & 0xff {
         1 => "A",
@@ -453,9 +453,9 @@ fn shown(dictionary: &Dictionary, entry: &Entry, segments: Vec<(usize, usize, us
     Shown { described, segments, is_text, moment, missing: entry.missing.clone(), missing_texts }
 }
 
-/// Where the units of rows come from.
+/// The source of the units of rows.
 trait Units {
-    /// The next unit; `None` at the end of the file.
+    /// Returns the next unit; `None` at the end of the file.
     fn next(&mut self) -> Result<Option<[u8; UNIT]>>;
     /// Offset in the file, for errors.
     fn cut_off(&self) -> TabularError;
@@ -474,7 +474,7 @@ impl<R: Read> Units for Plain<'_, R> {
     }
 }
 
-/// Rows in which a byte each says what a unit is.
+/// Compressed rows, in which a byte for each unit says what it is.
 struct Packed<'i, R> {
     input: &'i mut Input<R>,
     codes: [u8; UNIT],
@@ -601,7 +601,7 @@ fn hand_out<W: Write>(
 }
 
 impl Dictionary {
-    /// The number in a unit.
+    /// Returns the number in a unit.
     fn number(&self, unit: [u8; UNIT]) -> f64 {
         if self.order == Order::Big { f64::from_be_bytes(unit) } else { f64::from_le_bytes(unit) }
     }

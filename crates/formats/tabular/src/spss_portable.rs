@@ -1,5 +1,5 @@
-//! SPSS portable files, `.por`: text in lines of 80 characters, numbers to the base of 30, a table that says which byte is which
-//! character.
+//! SPSS portable files, `.por`: text in lines of 80 characters, numbers in base 30, a table that maps bytes to
+//! characters.
 
 use std::io::{BufReader, Read, Seek, Write};
 
@@ -7,28 +7,28 @@ use crate::sink::{Described, Sink, at_most};
 use crate::table::Type;
 use crate::{Result, TabularError, number};
 
-/// Where the table of characters stands.
+/// Position of the table of characters.
 const TABLE_AT: usize = 200;
-/// Where the signature stands.
+/// Position of the signature.
 const SIGNATURE_AT: usize = 456;
 /// The signature, in the file's own characters.
 const SIGNATURE: &[u8; 8] = b"SPSSPORT";
 /// Characters of a line.
 const LINE: usize = 80;
-/// Most digits of a number.
+/// Maximum number of digits of a number.
 const DIGITS: usize = 64;
 
-/// The characters of the table's places 64 and on, as the format's description has them.
+/// The characters of the table from place 64 on, as the format's description has them.
 const CHARACTERS: &str =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz .<(+|&[]!$*);^-/|,%_>?`:#@'=\"";
 
-/// Whether the first bytes are those of a portable file; at least 464 are needed to say yes.
+/// Returns whether the first bytes are those of a portable file; at least 464 are needed to say yes.
 pub(crate) fn is_portable(head: &[u8]) -> bool {
     let compact: Vec<u8> = head.iter().copied().filter(|it| !matches!(it, b'\r' | b'\n')).take(464).collect();
     compact.get(SIGNATURE_AT..).is_some_and(|it| it == SIGNATURE)
 }
 
-/// The file's characters, one after the other, lines filled up to their length.
+/// The file's characters, one after the other, with lines padded to their length.
 struct Text<R> {
     source: std::io::Bytes<BufReader<R>>,
     offset: u64,
@@ -52,7 +52,7 @@ impl<R: Read> Text<R> {
         }
     }
 
-    /// The next byte; ends of lines stand for blanks up to the line's length.
+    /// Returns the next byte; ends of lines count as blanks up to the line's length.
     fn byte(&mut self) -> Result<u8> {
         loop {
             if 0 < self.padding {
@@ -106,7 +106,7 @@ impl<R: Read> Text<R> {
         TabularError::Damaged { offset: self.offset, what }
     }
 
-    /// A number, ended by `/`; `None` for the missing one, `*.`.
+    /// Reads a number, ended by `/`; `None` for the missing one, `*.`.
     fn number(&mut self) -> Result<Option<f64>> {
         while self.peek()? == ' ' {
             self.next()?;
@@ -313,7 +313,7 @@ fn variable<R: Read>(text: &mut Text<R>, most: usize) -> Result<Entry> {
     Ok(Entry { described, width, missing: Vec::new(), ranges: Vec::new() })
 }
 
-/// A number, or a text for a variable of texts.
+/// Reads a number, or a text for a text variable.
 fn missing_value<R: Read>(
     text: &mut Text<R>,
     entry: Option<&Entry>,

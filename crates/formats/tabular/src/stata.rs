@@ -14,9 +14,9 @@ struct Layout {
     format: usize,
     label: usize,
     data_label: usize,
-    /// Bytes of an expansion field's length; 0 where there are none.
+    /// Size of an expansion field's length in bytes; 0 if there are none.
     expansion: usize,
-    /// Bytes of the name of value labels and padding behind it; `None` before they had names.
+    /// Size of the name of value labels and the padding after it, in bytes; `None` before they had names.
     value_label: Option<usize>,
     missing: Missing,
     is_lettered: bool,
@@ -44,7 +44,7 @@ fn layout(version: u8) -> Layout {
     }
 }
 
-/// Whether the first bytes are those of an old Stata file.
+/// Returns whether the first bytes are those of an old Stata file.
 pub(crate) fn is_old(head: &[u8]) -> bool {
     matches!(head, [104 | 105 | 108 | 110 | 111 | 113 | 114 | 115, 1 | 2, 1, ..])
 }

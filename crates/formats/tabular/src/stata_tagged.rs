@@ -1,4 +1,5 @@
-//! Stata files of the formats 117 to 119: the same parts between tags, found by a map of offsets; long strings kept apart.
+//! Stata files of the formats 117 to 119: the same parts between tags, found by a map of offsets; long strings stored
+//! separately.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek, Write};
@@ -15,15 +16,15 @@ const MAP_ENTRIES: usize = 14;
 
 /// Sizes that differ between the formats.
 struct Layout {
-    /// Bytes of the number of variables.
+    /// Size of the number of variables in bytes.
     n_variables: usize,
     name: usize,
     format: usize,
     label: usize,
     sort: usize,
-    /// Bytes of v in a reference to a long string in a row; o has the rest of 8.
+    /// Size of v in a reference to a long string in a row, in bytes; o has the rest of 8.
     reference: usize,
-    /// Bytes of o in the list of long strings.
+    /// Size of o in the list of long strings, in bytes.
     target: usize,
 }
 
@@ -37,7 +38,7 @@ fn layout(version: u16) -> Option<Layout> {
     })
 }
 
-/// The format's number, of the first bytes.
+/// Returns the format's number, from the first bytes.
 pub(crate) fn format_of(head: &[u8]) -> Option<u16> {
     let rest = head.strip_prefix(b"<stata_dta><header><release>")?;
     std::str::from_utf8(rest.get(..3)?).ok()?.parse().ok()
@@ -198,7 +199,7 @@ fn value_labels<R: Read + Seek>(
     }
 }
 
-/// Texts kept apart, by (variable, row).
+/// Texts stored separately, by (variable, row).
 type LongStrings = HashMap<(u64, u64), String>;
 
 fn long_strings<R: Read + Seek>(

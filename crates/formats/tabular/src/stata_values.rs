@@ -1,4 +1,4 @@
-//! How both forms of Stata's files keep values: storage, missing values, labels.
+//! How both forms of Stata's files store values: types, missing values, labels.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::input::{Order, until_nul};
 use crate::sink::{Described, Form, Sink};
 use crate::table::Type;
 
-/// What a cell of a row is in the file.
+/// The storage type of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Storage {
     Byte,
@@ -17,9 +17,9 @@ pub(crate) enum Storage {
     Long,
     Float,
     Double,
-    /// A text of so many bytes.
+    /// A text with its number of bytes.
     Text(usize),
-    /// A reference to a text kept apart: 4 + 4, 2 + 6 or 3 + 5 bytes.
+    /// A reference to a text stored separately: 4 + 4, 2 + 6 or 3 + 5 bytes.
     LongText,
 }
 
@@ -47,7 +47,7 @@ impl Storage {
 pub(crate) struct Stored {
     pub(crate) described: Described,
     pub(crate) storage: Storage,
-    /// How a number stands for an instant.
+    /// How a number represents an instant.
     pub(crate) clock: Option<Clock>,
     /// Name of its value labels.
     pub(crate) labels: String,
@@ -69,7 +69,7 @@ impl Stored {
 /// Value labels by their name: (value, label).
 pub(crate) type ValueLabels = HashMap<String, Vec<(i32, String)>>;
 
-/// Whether a file's parts stand between tags: formats from 117 on.
+/// Whether a file's parts are between tags: formats from 117 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tagged {
     No,
@@ -84,7 +84,7 @@ pub(crate) struct Reading {
     pub(crate) tagged: Tagged,
 }
 
-/// How missing numbers stand in rows.
+/// How missing numbers are represented in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
     /// One value of each type: formats before 113.
@@ -98,7 +98,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize, order: Order) -> Option<u32> {
     Some(if order == Order::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
 }
 
-/// The table of value labels of all formats since 108: n, bytes of texts, offsets, values, texts.
+/// Reads the table of value labels of all formats since 108: n, bytes of texts, offsets, values, texts.
 pub(crate) fn label_table(
     table: &[u8],
     order: Order,
@@ -116,7 +116,7 @@ pub(crate) fn label_table(
         .collect()
 }
 
-/// Joins variables with their value labels and tells the sink.
+/// Joins variables with their value labels and passes them to the sink.
 pub(crate) fn describe<W: Write>(
     stored: &mut [Stored],
     labels: &ValueLabels,
@@ -130,10 +130,10 @@ pub(crate) fn describe<W: Write>(
     sink.describe(stored.iter().map(|it| it.described.clone()).collect())
 }
 
-/// The largest long that is a value; those above stand for missing ones.
+/// The largest long that is a value; those above represent missing ones.
 pub(crate) const LARGEST: i32 = 2_147_483_620;
 
-/// Hands the cells of a row to the sink. `long_text` finds a text kept apart.
+/// Passes the cells of a row to the sink. `long_text` finds a text stored separately.
 pub(crate) fn hand_out<'t, W: Write>(
     stored: &[Stored],
     row: &[u8],
@@ -174,7 +174,8 @@ pub(crate) fn hand_out<'t, W: Write>(
     sink.end_row()
 }
 
-/// Dataverse writes the floats of old files as short as can be and those of newer ones with a point.
+/// Returns the form of floats: Dataverse writes those of old files as short as possible and those of newer
+/// ones with a point.
 pub(crate) fn form(storage: Storage, tagged: Tagged) -> Form {
     match storage {
         Storage::Float | Storage::Double if tagged == Tagged::Yes => Form::Point,
@@ -182,7 +183,7 @@ pub(crate) fn form(storage: Storage, tagged: Tagged) -> Form {
     }
 }
 
-/// The number in a cell; `None` for a missing one.
+/// Returns the number in a cell; `None` for a missing one.
 pub(crate) fn number(storage: Storage, cell: &[u8], order: Order, missing: Missing) -> Option<f64> {
     let mut bytes = [0_u8; 8];
     let n = cell.len();
@@ -215,12 +216,12 @@ pub(crate) fn number(storage: Storage, cell: &[u8], order: Order, missing: Missi
     }
 }
 
-/// The double that reads as the single does: 3.58, not 3.5799999237060547.
+/// Returns the double whose decimal form is that of the single: 3.58, not 3.5799999237060547.
 pub(crate) fn shortest(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }
 
-/// Text of files that state no encoding: Windows' western one.
+/// Decodes text of files that state no encoding, as Windows' western one.
 pub(crate) fn latin(bytes: &[u8]) -> String {
     encoding_rs::WINDOWS_1252.decode_without_bom_handling(until_nul(bytes)).0.into_owned()
 }

@@ -1,11 +1,11 @@
 //! Summary statistics of a numeric variable.
 
-/// Statistics over the cells that are not missing. What no cell gives is `None`.
+/// Statistics over the cells that are not missing. A statistic that cannot be computed is `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
     /// Cells with a value.
     pub n_valid: u64,
-    /// Cells without.
+    /// Cells without a value.
     pub n_invalid: u64,
     /// Smallest value.
     pub min: Option<f64>,
@@ -15,13 +15,13 @@ pub struct Summary {
     pub mean: Option<f64>,
     /// Middle value, or the mean of the two in the middle.
     pub median: Option<f64>,
-    /// The value that occurs most often, the smallest of several; none when every value occurs once.
+    /// The value that occurs most often, the smallest of several; `None` if every value occurs once.
     pub mode: Option<f64>,
     /// Standard deviation of a sample.
     pub standard_deviation: Option<f64>,
 }
 
-/// Statistics under way.
+/// Statistics being computed.
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
     n_valid: u64,

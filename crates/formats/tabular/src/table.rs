@@ -1,24 +1,25 @@
-//! What is found out about a table: its columns, labels and summaries, and the bounds of reading one.
+//! The result of reading a table: its columns, labels and summaries, and the limits of reading one.
 
 use crate::summary::Summary;
 use crate::unf::Unf;
 
-/// What bounds a read. What lies beyond is refused with [`crate::TabularError::TooLarge`].
+/// The limits of reading. Anything beyond is refused with [`crate::TabularError::TooLarge`].
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Most variables (32,767, as Stata/SE).
+    /// Maximum number of variables (32,767, as Stata/SE).
     pub variables: usize,
-    /// Most bytes of labels, names and other descriptions together (64 MiB).
+    /// Maximum size of labels, names and other descriptions together, in bytes (64 MiB).
     pub label_bytes: u64,
-    /// Most bytes of one text (16 MiB).
+    /// Maximum size of one text in bytes (16 MiB).
     pub text_bytes: usize,
-    /// Most bytes of the long strings that a Stata file keeps apart, or of those that an Excel workbook shares (256 MiB).
+    /// Maximum size of the long strings that a Stata file stores separately, or of those that an Excel workbook shares,
+    /// in bytes (256 MiB).
     pub long_string_bytes: u64,
-    /// Most bytes of a part of an Excel workbook, unpacked (4 GiB).
+    /// Maximum size of a part of an Excel workbook, decompressed, in bytes (4 GiB).
     pub part_bytes: u64,
-    /// Most bytes of a workspace of R, which is held as a whole, unpacked (512 MiB).
+    /// Maximum size of an R workspace, which is held as a whole, decompressed, in bytes (512 MiB).
     pub frame_bytes: u64,
-    /// Numbers that are held for medians and modes, of all variables together (16 million): beyond them a variable has
+    /// Number of values held for medians and modes, of all variables together (16 million): beyond it a variable has
     /// neither.
     pub held_numbers: usize,
 }
@@ -37,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// What the cells of a variable are.
+/// The type of a variable's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// Whole numbers.
@@ -53,20 +54,20 @@ pub enum Type {
 }
 
 impl Type {
-    /// Whether its cells are numbers.
+    /// Returns whether the cells are numbers.
     pub fn is_numeric(self) -> bool {
         matches!(self, Self::Integer | Self::Real)
     }
 }
 
-/// A value with a name of its own.
+/// A value with a label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Category {
-    /// The value as it stands in the tab-separated form.
+    /// The value as in the tab-separated form.
     pub value: String,
-    /// What it is called.
+    /// Its label.
     pub label: String,
-    /// Whether it stands for a missing answer.
+    /// Whether it represents a missing answer.
     pub is_missing: bool,
     /// How often it occurs.
     pub n_cells: u64,
@@ -77,15 +78,15 @@ pub struct Category {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// What it is called; empty when nothing is said.
+    /// Its label; empty if there is none.
     pub label: String,
-    /// What its cells are.
+    /// The type of its cells.
     pub ty: Type,
-    /// How the program that wrote the file shows it, e.g. `%9.0g` or `F8.2`; empty when nothing is said.
+    /// The display format of the program that wrote the file, e.g. `%9.0g` or `F8.2`; empty if there is none.
     pub format: String,
-    /// Values with names.
+    /// Values with labels.
     pub categories: Vec<Category>,
-    /// Values that the file calls missing, as texts of single values and `a-b` of ranges.
+    /// Values that the file declares as missing, as texts of single values and `a-b` of ranges.
     pub missing_values: Vec<String>,
     /// Statistics of a numeric variable.
     pub summary: Option<Summary>,
@@ -108,7 +109,7 @@ pub struct Table {
     pub n_bytes: u64,
 }
 
-/// The names of variables: those that are empty, or were there before, are `v` and their number.
+/// Returns the names of variables: those that are empty or repeated become `v` and their number.
 pub(crate) fn names_of<'a>(given: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut known = std::collections::HashSet::new();
     let name = |(index, name): (usize, &'a str)| {

@@ -1,7 +1,8 @@
-//! The universal numeric fingerprint, version 6: equal data have equal fingerprints, whatever file they came in.
+//! The universal numeric fingerprint, version 6: equal data have equal fingerprints, whatever file they come
+//! from.
 //!
-//! Numbers are rounded to 7 significant digits, texts to 128 characters; each value is written in one normal form and the whole
-//! column is hashed.
+//! Numbers are rounded to 7 significant digits, texts to 128 characters; each value is written in a normal form and the
+//! whole column is hashed.
 
 use std::fmt;
 
@@ -9,9 +10,9 @@ use base64::Engine as _;
 use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Characters of a text that count.
+/// Number of characters of a text that count.
 const TEXT_CHARS: usize = 128;
-/// Bytes of the hash that are kept.
+/// Number of bytes of the hash that are kept.
 const HASH_BYTES: usize = 16;
 
 /// A fingerprint as text: `UNF:6:…`.
@@ -24,7 +25,7 @@ impl fmt::Display for Unf {
     }
 }
 
-/// The fingerprint of a column under way.
+/// The fingerprint of a column being computed.
 #[derive(Default)]
 pub(crate) struct Fingerprint(Sha256);
 
@@ -55,7 +56,7 @@ impl Fingerprint {
     }
 }
 
-/// A number in its normal form: `+1.5e+`, `-3.e+2`, `+7.3e-4`.
+/// Returns a number in its normal form: `+1.5e+`, `-3.e+2`, `+7.3e-4`.
 fn normal_number(value: f64) -> String {
     if value.is_nan() {
         return "+nan".to_owned();
@@ -73,7 +74,7 @@ fn normal_number(value: f64) -> String {
     format!("{sign}{first}.{rest}e{exponent_sign}{exponent}")
 }
 
-/// The fingerprint of several together, in whatever order they stand: of the columns of a table, of the tables of a study.
+/// Combines several fingerprints, regardless of their order: of the columns of a table, of the tables of a study.
 pub fn combined<'u>(list: impl IntoIterator<Item = &'u Unf>) -> Unf {
     let mut list: Vec<&Unf> = list.into_iter().collect();
     if let [one] = list[..] {

@@ -1,7 +1,7 @@
 //! Excel workbooks (ISO/IEC 29500, `SpreadsheetML`): the first sheet, whose first row with content holds the names.
 //!
-//! The sheet is read twice: to see what its columns are, then to hand out its cells. In memory are a row, the strings that
-//! the cells share, and which cell formats show dates.
+//! The sheet is read twice: first to determine the types of its columns, then to pass on its cells. In memory are a
+//! row, the shared strings, and which cell formats show dates.
 
 use std::io::{Read, Seek, Write};
 
@@ -13,9 +13,9 @@ use crate::table::{Limits, Type, names_of};
 use crate::xlsx_parts::{Part, Piece, Workbook, attribute};
 use crate::{Result, TabularError, number};
 
-/// 1960-01-01, from which `Clock` counts, as Excel counts days.
+/// 1960-01-01, the epoch of `Clock`, as Excel counts days.
 const DAYS_TO_1960: f64 = 21_916.0;
-/// 10000-01-01: numbers from here on are no dates.
+/// 10000-01-01: numbers from here on are not dates.
 const END_OF_DATES: f64 = 2_958_466.0;
 /// Days between the two calendars of Excel, which begin in 1900 and 1904.
 const DAYS_1900_TO_1904: f64 = 1462.0;
@@ -28,7 +28,7 @@ const MS_PER_DAY: f64 = 86_400_000.0;
 enum Cell {
     Missing,
     Number(f64),
-    /// A number that is shown as a date, and the days that it stands for in the calendar that begins in 1900.
+    /// A number that is shown as a date, and its days in the calendar that begins in 1900.
     Date {
         number: f64,
         days: f64,
@@ -119,7 +119,7 @@ pub(crate) fn read<R: Read + Seek, W: Write>(source: R, sink: &mut Sink<W>) -> R
     Ok(())
 }
 
-/// A cell as text, in a column of this type.
+/// Formats a cell as text, in a column of this type.
 fn text_of(cell: &Cell, ty: Type) -> String {
     let mut text = String::new();
     match cell {
@@ -148,13 +148,13 @@ struct Rows<'a, R: Read> {
     part: Part<R>,
     workbook: &'a Workbook,
     limits: &'a Limits,
-    /// Of the last row, from the first column to the last with content.
+    /// The cells of the last row, from the first column to the last with content.
     cells: Vec<Cell>,
     line: u64,
 }
 
 impl<'a, R: Read> Rows<'a, R> {
-    /// The number of the next row with content, whose cells then stand in `cells`.
+    /// Returns the number of the next row with content, whose cells are then in `cells`.
     fn next(&mut self) -> Result<Option<u64>> {
         loop {
             match self.part.next()? {
@@ -201,7 +201,7 @@ impl<'a, R: Read> Rows<'a, R> {
         Ok(())
     }
 
-    /// A cell behind its opening: `<v>` has the value, `<is>` a text of its own.
+    /// Reads a cell after its opening: `<v>` has the value, `<is>` a text of its own.
     fn cell(&mut self, ty: &str, style: usize) -> Result<Cell> {
         let (mut text, mut is_value, mut n_phonetic) = (String::new(), false, 0_usize);
         loop {
@@ -250,7 +250,7 @@ impl<'a, R: Read> Rows<'a, R> {
             }
             "str" | "inlineStr" | "d" => Cell::Text(text),
             "b" => Cell::Text(if text.trim() == "1" { "TRUE" } else { "FALSE" }.to_owned()),
-            // #N/A and its like.
+            // #N/A and the like.
             "e" => Cell::Missing,
             _ => {
                 let value = text.trim().parse::<f64>().ok().filter(|it| it.is_finite());
@@ -269,7 +269,7 @@ impl<'a, R: Read + Seek> Rows<'a, zip::read::ZipFile<'a, R>> {
 }
 
 impl Workbook {
-    /// A number in a cell of this format.
+    /// Returns a number in a cell of this format.
     fn number(&self, value: f64, style: usize) -> Cell {
         let days = if self.is_1904 { value + DAYS_1900_TO_1904 } else { value };
         let is_date = self.date_styles.get(style).copied().unwrap_or(false);
@@ -281,7 +281,7 @@ impl Workbook {
     }
 }
 
-/// The column of `B7`, from 0.
+/// Returns the column of `B7`, from 0.
 fn column_of(reference: &str) -> Option<usize> {
     let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
     let number =

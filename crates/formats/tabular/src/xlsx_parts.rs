@@ -1,4 +1,4 @@
-//! The parts of an Excel workbook beside its sheets: which sheet is the first, the strings that cells share, and the
+//! The parts of an Excel workbook other than its sheets: which sheet is the first, the shared strings, and the
 //! formats that show numbers as dates.
 
 use std::cell::Cell;
@@ -16,16 +16,16 @@ use crate::sink::at_most;
 use crate::table::Limits;
 use crate::{Result, TabularError};
 
-/// What a string costs in memory beside its bytes.
+/// Memory that a string takes besides its bytes.
 const STRING_BYTES: u64 = size_of::<String>() as u64;
 
 /// See the module.
 pub(crate) struct Workbook {
     /// Path of the first sheet in the archive.
     pub(crate) sheet: String,
-    /// Texts that cells name by number.
+    /// Texts that cells refer to by number.
     pub(crate) shared: Vec<String>,
-    /// Of each cell format, whether it shows dates.
+    /// For each cell format, whether it shows dates.
     pub(crate) date_styles: Vec<bool>,
     /// Whether days are counted from 1904, not from 1900.
     pub(crate) is_1904: bool,
@@ -54,7 +54,7 @@ impl Workbook {
     }
 }
 
-/// A part that another one names.
+/// A part that another one refers to.
 struct Relation {
     id: String,
     ty: String,
@@ -65,7 +65,7 @@ fn target(relations: &[Relation], ty: &str) -> Option<String> {
     relations.iter().find(|it| it.ty.ends_with(ty)).map(|it| it.path.clone())
 }
 
-/// What a part names, in the part beside it; of the archive itself for an empty path.
+/// Returns the relations of a part, from the part beside it; those of the archive itself for an empty path.
 fn relations<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     path: &str,
@@ -92,7 +92,7 @@ fn relations<R: Read + Seek>(
     Ok(found)
 }
 
-/// The ids of the sheets in order, and whether days are counted from 1904.
+/// Returns the ids of the sheets in order, and whether days are counted from 1904.
 fn sheets<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     path: &str,
@@ -114,7 +114,7 @@ fn sheets<R: Read + Seek>(
     Ok((ids, is_1904))
 }
 
-/// `<si>` holds a text, or runs of it; what stands in `<rPh>` tells how it is read aloud.
+/// Reads the shared strings: `<si>` holds a text, or runs of it; the content of `<rPh>` is the pronunciation.
 fn shared_strings<R: Read>(mut part: Part<R>, limits: &Limits) -> Result<Vec<String>> {
     let (mut all, mut n_bytes) = (Vec::new(), 0);
     let (mut text, mut is_text, mut n_phonetic) = (String::new(), false, 0_usize);
@@ -173,7 +173,7 @@ fn date_styles<R: Read>(mut part: Part<R>, limits: &Limits) -> Result<Vec<bool>>
     Ok(styles)
 }
 
-/// Formats of dates that every workbook has (section 18.8.30 of the standard); of others nothing.
+/// Returns the date formats that every workbook has (section 18.8.30 of the standard); nothing for others.
 fn built_in(id: u32) -> &'static str {
     match id {
         14..=17 | 22 | 27..=36 | 50..=58 => "yyyy-mm-dd",
@@ -182,7 +182,7 @@ fn built_in(id: u32) -> &'static str {
     }
 }
 
-/// Whether a format shows a number as a date or a time of day. Lengths of time, `[h]:mm`, are numbers.
+/// Returns whether a format shows a number as a date or a time of day. Durations, `[h]:mm`, are numbers.
 fn shows_date(code: &str) -> bool {
     let (mut chars, mut is_date) = (code.chars(), false);
     while let Some(char) = chars.next() {
@@ -245,7 +245,7 @@ impl<R: Read> Part<R> {
         Self { reader, buffer: Vec::new(), name: name.to_owned(), n_of_event }
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     ///
     /// Errors: not well-formed, with declarations of its own, or too large.
     pub(crate) fn next(&mut self) -> Result<Option<Piece>> {
@@ -274,7 +274,7 @@ impl<R: Read> Part<R> {
         }
     }
 
-    /// What is wrong, with the part and the place in it.
+    /// Makes an error with the part and the place in it.
     pub(crate) fn fault(&self, what: &str) -> TabularError {
         fault_in(&self.name, self.reader.buffer_position(), what)
     }
@@ -284,7 +284,7 @@ fn fault_in(name: &str, at: u64, what: &str) -> TabularError {
     TabularError::Unsupported(format!("{name}, byte {at}: {what}"))
 }
 
-/// An attribute's value, by its name without the prefix.
+/// Returns an attribute's value, by its name without the prefix.
 pub(crate) fn attribute(start: &BytesStart<'_>, name: &str) -> Option<String> {
     let mut attributes = start.attributes();
     attributes.with_checks(false);
@@ -292,7 +292,7 @@ pub(crate) fn attribute(start: &BytesStart<'_>, name: &str) -> Option<String> {
     found.normalized_value(XmlVersion::Implicit1_0).ok().map(std::borrow::Cow::into_owned)
 }
 
-/// A source of which a part, and each piece of it, is bounded: a small archive may hold a large one.
+/// A source with limits on a part and on each piece of it: a small archive may hold a large one.
 struct Bounded<R> {
     source: BufReader<R>,
     left: u64,

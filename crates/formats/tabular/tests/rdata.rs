@@ -1,4 +1,4 @@
-//! Workspaces of R, made here value by value as "R Internals" describes them.
+//! R workspaces, built here value by value as "R Internals" describes them.
 
 use std::io::{Cursor, Write as _};
 
@@ -68,7 +68,7 @@ impl Saved {
     }
 }
 
-/// A workspace with a number and a data frame of six columns and three rows.
+/// Returns a workspace with a number and a data frame of six columns and three rows.
 fn workspace(version: u32) -> Vec<u8> {
     let mut it = Saved(format!("RDX{version}\nX\n").into_bytes());
     it.0.extend(version.to_be_bytes());
@@ -85,7 +85,7 @@ fn workspace(version: u32) -> Vec<u8> {
     it.flags(19 | HAS_ATTRIBUTES | (1 << 8));
     it.length(6);
     if version == 3 {
-        // 1:3, not yet written out.
+        // 1:3, in compact form.
         it.flags(238);
         it.flags(2);
         it.symbol("compact_intseq");
@@ -176,7 +176,7 @@ fn what_cannot_be_read_says_why() {
     none.reals(14, &[1.0]);
     none.flags(NIL);
     assert!(fault(&none.0).contains("no data frame"));
-    // A length that is not there is refused before it is held.
+    // A length beyond the data is refused before it is allocated.
     let mut long = none.0.clone();
     let at = long.len() - 4 - 8 - 4;
     long[at..at + 4].copy_from_slice(&0x7fff_ffff_u32.to_be_bytes());

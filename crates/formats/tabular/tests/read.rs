@@ -1,4 +1,4 @@
-//! Files made here byte by byte, and, where they are to be had, files that Dataverse's own tests ingest.
+//! Files built here byte by byte, and, where available, files that Dataverse's own tests ingest.
 
 use std::io::{Cursor, Write as _};
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ fn bounds_hold() {
     assert_eq!(refused("a,b\n1,123456789\n"), "bytes of a text: 9, at most 8 are read");
 }
 
-/// Made as the format's description says: one number, one text, value labels, a missing number.
+/// Built according to the format's description: one number, one text, value labels, a missing number.
 fn stata_114() -> Vec<u8> {
     let mut file = vec![114, 2, 1, 0];
     file.extend(2_u16.to_le_bytes());
@@ -99,8 +99,7 @@ fn an_old_stata_file() {
     assert_eq!((category.value.as_str(), category.label.as_str(), category.n_cells), ("1", "yes", 1));
 }
 
-/// Dataverse's own files: where they lie, and what its tests expect of them.
-/// A workbook of these parts.
+/// Returns a workbook of these parts.
 fn workbook(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in parts {
@@ -131,13 +130,13 @@ const STYLES: (&str, &str) = (
     r#"<styleSheet><numFmts><numFmt numFmtId="170" formatCode="dd/mm/yyyy"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="170"/><xf numFmtId="22"/></cellXfs></styleSheet>"#,
 );
 
-/// A workbook whose sheet has these rows.
+/// Returns a workbook whose sheet has these rows.
 fn sheet(rows: &str) -> Vec<u8> {
     let sheet = format!("<worksheet><sheetData>{rows}</sheetData></worksheet>");
     workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES, ("book/s.xml", &sheet)])
 }
 
-/// A row without content before the names; cells without a place of their own; a row that says less than all.
+/// A row without content before the names; cells without a reference; a row that is shorter than the others.
 const EXCEL_ROWS: &str = r#"<row r="1"><c r="A1" s="1"/></row>
 <row r="2"><c r="A2" t="s"><v>0</v></c><c t="s"><v>1</v></c><c r="D2" t="inlineStr"><is><t>x</t></is></c><c r="E2" t="s"><v>0</v></c></row>
 <row r="4"><c r="A4" s="1"><v>43831</v></c><c r="B4"><v>7</v></c><c r="C4" s="2"><v>43831.5</v></c><c r="D4"><f>1/4</f><v>0.25</v></c><c r="E4" t="b"><v>1</v></c></row>
@@ -158,7 +157,7 @@ fn an_excel_workbook() {
     assert_eq!(tab, "2020-01-01\t7\t2020-01-01 12:00:00\t0.25\t\"TRUE\"\n\t\t\t1000\t\"A&B\"\n");
 }
 
-/// Days are counted from 1904; a column that is not all dates has the numbers as they stand.
+/// Days are counted from 1904; a column that is not all dates keeps its numbers.
 #[test]
 fn a_workbook_that_counts_from_1904() {
     let book = BOOK.1.replace("<sheets>", "<workbookPr date1904=\"1\"/><sheets>");

@@ -1,19 +1,21 @@
-//! Makes a [`TopicMap`]: topics merge the moment two of them prove to be one, duplicates are folded at the end.
+//! Builds a [`TopicMap`]: topics merge the moment two of them prove to be one, duplicates are folded at the
+//! end.
 //!
-//! Merged topics are kept as a forest (union and find): a reference to a topic that went stays valid until
-//! [`Builder::finish`] replaces it by the topic that stayed, so a merge costs what the smaller of two topics holds.
+//! Merged topics are kept as a forest (union-find): a reference to a merged topic stays valid until
+//! [`Builder::finish`] replaces it by the topic that remained, so a merge costs what the smaller of two topics
+//! holds.
 
 use std::collections::HashMap;
 
 use crate::iri::model;
 use crate::model::{Association, Name, Occurrence, Topic, TopicId, TopicMap};
 
-/// A topic map in the making.
+/// A topic map being built.
 #[derive(Debug, Default)]
 pub struct Builder {
     /// Topics that were merged away are empty until the end.
     pub(crate) map: TopicMap,
-    /// Topic that each was merged into; itself while it stands.
+    /// The topic that each was merged into; itself while it exists.
     parents: Vec<u32>,
     /// Subject and item identifiers in one table: a topic whose subject identifier is another's item identifier is
     /// that topic.
@@ -22,7 +24,7 @@ pub struct Builder {
 }
 
 impl From<TopicMap> for Builder {
-    /// Goes on with a finished map: its topics keep their numbers, and more of them may prove to be one.
+    /// Continues with a finished map: its topics keep their numbers, and more of them may prove to be one.
     fn from(map: TopicMap) -> Builder {
         let mut out = Builder { map, ..Builder::default() };
         for (topic, id) in out.map.topics.iter().zip(out.map.ids()) {
@@ -48,12 +50,12 @@ pub enum IdentityKind {
 }
 
 impl Builder {
-    /// An empty map.
+    /// Creates an empty map.
     pub fn new() -> Builder {
         Builder::default()
     }
 
-    /// A topic without any identity; give it one before the map is finished.
+    /// Adds a topic without any identity; give it one before the map is finished.
     pub fn add_topic(&mut self) -> TopicId {
         let id = TopicId(u32::try_from(self.map.topics.len()).unwrap_or(u32::MAX));
         self.map.topics.push(Topic::default());
@@ -61,7 +63,7 @@ impl Builder {
         id
     }
 
-    /// The topic of this identity, made if there is none.
+    /// Returns the topic with this identity, creating it if necessary.
     pub fn topic(&mut self, kind: IdentityKind, iri: &str) -> TopicId {
         let table = if kind == IdentityKind::SubjectLocator { &self.locators } else { &self.identifiers };
         match table.get(iri) {
@@ -74,12 +76,12 @@ impl Builder {
         }
     }
 
-    /// The topic of this subject identifier, made if there is none.
+    /// Returns the topic with this subject identifier, creating it if necessary.
     pub fn subject(&mut self, iri: &str) -> TopicId {
         self.topic(IdentityKind::SubjectIdentifier, iri)
     }
 
-    /// Gives a topic an identity; a topic that has it already becomes one with it.
+    /// Gives a topic an identity; it is merged with a topic that has it already.
     pub fn identify(&mut self, topic: TopicId, kind: IdentityKind, iri: &str) {
         let topic = self.find(topic);
         let table =
@@ -102,7 +104,7 @@ impl Builder {
         }
     }
 
-    /// The topic that a reference means now.
+    /// Returns the topic that a reference means now.
     pub fn find(&self, topic: TopicId) -> TopicId {
         let mut at = topic.0;
         while self.parents[at as usize] != at {
@@ -111,7 +113,7 @@ impl Builder {
         TopicId(at)
     }
 
-    /// Makes two topics one.
+    /// Merges two topics.
     pub fn merge(&mut self, one: TopicId, other: TopicId) {
         let (mut kept, mut gone) = (self.find(one), self.find(other));
         if kept == gone {
@@ -163,7 +165,7 @@ impl Builder {
         self.add_association(Association::new(kind, [(first, one.1), (second, other.1)]));
     }
 
-    /// Sets who stands for the map itself.
+    /// Sets the topic that reifies the map itself.
     pub fn reify_map(&mut self, topic: TopicId) {
         match self.map.item.reifier {
             Some(other) => self.merge(topic, other),
@@ -176,13 +178,13 @@ impl Builder {
         self.map.item.item_identifiers.push(iri);
     }
 
-    /// The topic that has this subject identifier, not merely that item identifier.
+    /// Returns the topic that has this as subject identifier, not merely as item identifier.
     pub(crate) fn with_subject_identifier(&self, iri: &str) -> Option<TopicId> {
         let id = self.find(*self.identifiers.get(iri)?);
         self.map.topic(id).subject_identifiers.iter().any(|it| it == iri).then_some(id)
     }
 
-    /// Takes a subject identifier off the topic that has it.
+    /// Removes a subject identifier from the topic that has it.
     pub(crate) fn forget_subject_identifier(&mut self, topic: TopicId, iri: &str) {
         let topic = self.find(topic);
         let it = &mut self.map.topics[topic.index()];
@@ -192,7 +194,8 @@ impl Builder {
         }
     }
 
-    /// Topics, names, occurrences and associations so far; what bounds the expansion of templates.
+    /// Returns the number of topics, names, occurrences and associations so far; it bounds the expansion of
+    /// templates.
     pub(crate) fn n_topics(&self) -> usize {
         self.map.topics.len()
     }

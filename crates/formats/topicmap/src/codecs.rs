@@ -1,4 +1,4 @@
-//! Each format to its reader and its writer.
+//! Maps each format to its reader and its writer.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::model::{TopicId, TopicMap};
 use crate::session::{Options, Reading, Session};
 use crate::{ctm, cxtm, dmoz, iri, jtm, ltm, skos, xtm};
 
-/// Reads one document, with those it brings along.
+/// Reads one document, with the documents it includes.
 pub fn read(format: Format, bytes: &[u8], options: Options<'_>) -> Result<Reading, Error> {
     let base = options.base.clone();
     if iri::scheme(&base).is_none() {
@@ -25,7 +25,8 @@ pub fn read(format: Format, bytes: &[u8], options: Options<'_>) -> Result<Readin
     Ok(Reading { map, warnings })
 }
 
-/// Writes a map. `base` names what lies beside it: for CXTM, and for XTM 1.0 and 2.0, whose topics have ids in the document.
+/// Writes a map. `base` is the IRI of the document: for CXTM, and for XTM 1.0 and 2.0, whose topics have ids in the
+/// document.
 pub fn write(format: Format, map: &TopicMap, base: &str, out: &mut dyn Write) -> io::Result<()> {
     match format {
         Format::Xtm => xtm::write(xtm::Version::TwoOne, map, base, out),

@@ -1,4 +1,4 @@
-//! CXTM: the one text of a topic map, by which two maps are compared (ISO/IEC 13250-4).
+//! CXTM: the canonical text of a topic map, by which two maps are compared (ISO/IEC 13250-4).
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
@@ -7,15 +7,15 @@ use crate::iri::{self, datatype};
 use crate::model::{Item, Topic, TopicId, TopicMap};
 use crate::xml::escape;
 
-/// Writes the canonical form. `base` is the IRI of the document that the map was read from: what lies beside it is
-/// named relative to it.
+/// Writes the canonical form. `base` is the IRI of the document that the map was read from: locators below it are
+/// written relative to it.
 pub(crate) fn write(map: &TopicMap, base: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = Writer::new(map, base);
     writer.map();
     out.write_all(writer.out.as_bytes())
 }
 
-/// What topics are ordered by: each a list of sorted locators.
+/// The sort key of topics: three lists of sorted locators.
 type TopicKey = [Vec<String>; 3];
 
 struct Writer<'m> {
@@ -252,19 +252,19 @@ fn locators(base: &str, list: &[String]) -> Vec<String> {
     out
 }
 
-/// Smaller lists first, then element by element.
+/// Orders smaller lists first, then element by element.
 fn by_size<T: Ord>(one: &[T], other: &[T]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }
 
-/// A locator without what it shares with the base.
+/// Returns a locator without the part it shares with the base.
 fn normalised(base: &str, locator: &str) -> String {
     let rest = match locator.strip_prefix(base) {
         Some(rest) => rest,
         None => {
             let n_shared = base.bytes().zip(locator.bytes()).take_while(|(one, other)| one == other).count();
             let shared = &locator.as_bytes()[..n_shared];
-            // A slash is a character of its own in UTF-8, so the cut lies between characters.
+            // A slash is a character of its own in UTF-8, so the cut is between characters.
             shared.iter().rposition(|&it| it == b'/').map_or(locator, |slash| &locator[slash..])
         }
     };

@@ -1,5 +1,6 @@
 //! Reads the dumps of the Open Directory (DMOZ): `structure.rdf.u8` with the categories, `content.rdf.u8` with the
-//! links. They look like RDF and are not; files from before 2003 hold bytes that are no UTF-8, which are replaced.
+//! links. They look like RDF but are not; files from before 2003 contain bytes that are not UTF-8, which are
+//! replaced.
 //!
 //! [`Reader`] is a stream: memory is bounded by the largest category, whatever the size of the dump.
 
@@ -14,28 +15,28 @@ use crate::iri::{self, datatype, model};
 use crate::model::{Association, Name, Occurrence, TopicId};
 use crate::session::Session;
 
-/// Bytes of one category or page; larger ones are refused.
+/// Maximum size of one category or page in bytes; larger ones are refused.
 const ENTRY_LEN_MAX_BYTES: usize = 64 << 20;
 
 /// One entry of a dump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A category, with what the file says of it.
+    /// A category, with its properties in the file.
     Category(Category),
-    /// Another name of a category within a third.
+    /// A category shown under another name in a third category.
     Alias(Alias),
     /// A page that categories link to.
     Page(Page),
 }
 
-/// A category: of the structure file with title and arcs, of the content file with links.
+/// A category: title and arcs in the structure file, links in the content file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Category {
     /// Path, as `Top/Arts`; empty for the root of the content file.
     pub id: String,
     /// Number in the directory.
     pub catid: Option<String>,
-    /// Title, as it stands: often with underscores.
+    /// Title, as in the file: often with underscores.
     pub title: Option<String>,
     /// Text, perhaps with HTML in it.
     pub description: Option<String>,
@@ -45,7 +46,7 @@ pub struct Category {
     pub display_name: Option<String>,
     /// Relations to other categories.
     pub arcs: Vec<Arc>,
-    /// Addresses, as `news:alt.x`.
+    /// Addresses, such as `news:alt.x`.
     pub newsgroups: Vec<String>,
     /// Pages, by kind of link (`link`, `pdf`, `rss`, `atom`).
     pub links: Vec<(String, String)>,
@@ -58,7 +59,7 @@ pub struct Arc {
     pub kind: ArcKind,
     /// Group in which it is displayed: the digit at the end of the element's name.
     pub group: Option<u8>,
-    /// What stands before the colon of `symbolic` and `altlang`: a label or language.
+    /// The part before the colon of `symbolic` and `altlang`: a label or language.
     pub label: Option<String>,
     /// Path of the other category.
     pub target: String,
@@ -67,11 +68,11 @@ pub struct Arc {
 /// Kinds of relations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArcKind {
-    /// A category within.
+    /// A subcategory.
     Narrow,
     /// One on a neighbouring subject.
     Related,
-    /// One that lies elsewhere and is shown here too, under a label.
+    /// A category from elsewhere that is shown here too, under a label.
     Symbolic,
     /// The same in another language.
     Language,
@@ -84,7 +85,7 @@ pub struct Alias {
     pub id: String,
     /// Title.
     pub title: Option<String>,
-    /// Path of the category that is meant.
+    /// Path of the target category.
     pub target: String,
 }
 
@@ -97,7 +98,7 @@ pub struct Page {
     pub title: String,
     /// What it is about.
     pub description: String,
-    /// 1 for pages that stand out.
+    /// 1 for prominent pages.
     pub priority: Option<String>,
     /// Path of the category.
     pub category: String,
@@ -127,12 +128,12 @@ impl<R: BufRead> Reader<R> {
         Reader { reader, document: document.to_owned(), buffer: Vec::new(), is_open: false }
     }
 
-    /// Line that has been read to.
+    /// Returns the line that has been read up to.
     pub fn line(&self) -> u64 {
         self.reader.get_ref().line
     }
 
-    /// The next entry; `None` at the end. A dump that ends within an entry is an error that says so.
+    /// Returns the next entry; `None` at the end. A dump that ends within an entry is an error that says so.
     pub fn next_entry(&mut self) -> Result<Option<Entry>, Error> {
         loop {
             let Some((name, id)) = self.entry_start()? else { return Ok(None) };
@@ -190,7 +191,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The next element within an entry; `None` at its end.
+    /// Returns the next element within an entry; `None` at its end.
     fn child(&mut self) -> Result<Option<Child>, Error> {
         let mut child: Option<Child> = None;
         let mut n_open = 0_u32;
@@ -319,7 +320,8 @@ fn page(url: String, children: Vec<Child>) -> Page {
     out
 }
 
-/// Last segment of a path, with spaces for underscores: how a category is called where it is shown.
+/// Returns the last segment of a path, with spaces for underscores: the label of a category where it is
+/// shown.
 pub fn label_of(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).replace('_', " ")
 }
@@ -403,7 +405,7 @@ fn add_category(it: &Category, base: &str, session: &mut Session<'_>) {
     }
 }
 
-/// Hands on what it reads as UTF-8 that XML allows: other bytes and control characters are replaced.
+/// Passes on its input as UTF-8 that XML allows: other bytes and control characters are replaced.
 struct Lossy<R> {
     input: R,
     ready: Vec<u8>,

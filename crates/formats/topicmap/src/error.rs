@@ -1,4 +1,4 @@
-//! What is said about a document that is refused, and about one that was read with something left out.
+//! Errors about a refused document, and warnings about one that was read with something left out.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Error {
 pub struct Place {
     /// IRI of the document, as it was given or loaded.
     pub document: String,
-    /// From 1; 0 when the fault lies in the whole, as with two items that may not be one.
+    /// From 1; 0 if the fault is in the whole document, as with two items that must not be one.
     pub line: u64,
 }
 
@@ -40,12 +40,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// Something that was left out or read in another way than the standard says. Only lenient reading has these.
+/// Something that was left out or read differently from the standard. Only lenient reading produces these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// Where it was found.
     pub place: Place,
-    /// What was found and what was made of it.
+    /// What was found and how it was read.
     pub text: String,
 }
 

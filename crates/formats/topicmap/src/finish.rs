@@ -1,5 +1,5 @@
-//! The end of building: references follow merged topics, duplicates are folded until nothing changes, what may not
-//! be is refused (ISO 13250-2, sections 5 and 6).
+//! The end of building: references follow merged topics, duplicates are folded until nothing changes, violations
+//! are refused (ISO 13250-2, sections 5 and 6).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,10 +8,10 @@ use std::hash::Hash;
 use crate::builder::Builder;
 use crate::model::{Association, Item, Name, Occurrence, Role, Topic, TopicId, TopicMap, Variant};
 
-/// Why a map cannot be: two things are said to be one that are not.
+/// Why a map is invalid: two different things are declared to be one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// One topic stands for two things that are not the same.
+    /// One topic reifies two things that are not the same.
     #[error("the topic {topic} reifies both {first} and {second}; a topic can stand for one thing only")]
     Reifier {
         /// An identity of the topic.
@@ -34,7 +34,7 @@ pub enum Conflict {
 }
 
 impl Builder {
-    /// The finished map: merged, folded, checked.
+    /// Returns the finished map: merged, folded, checked.
     pub fn finish(mut self) -> Result<TopicMap, Conflict> {
         loop {
             self.follow_merges();
@@ -52,7 +52,7 @@ impl Builder {
         Ok(map)
     }
 
-    /// Replaces every reference by the topic that stands.
+    /// Replaces every reference by the topic that remains.
     fn follow_merges(&mut self) {
         let standing: Vec<TopicId> = (0..self.parents().len())
             .map(|at| self.find(TopicId(u32::try_from(at).unwrap_or(u32::MAX))))
@@ -60,7 +60,7 @@ impl Builder {
         each_reference(&mut self.map, |id| *id = standing[id.index()]);
     }
 
-    /// Takes the merged-away topics out and numbers the others anew.
+    /// Removes the merged topics and renumbers the others.
     fn close_ranks(self) -> TopicMap {
         let mut numbers = vec![TopicId(0); self.parents().len()];
         let mut n_kept = 0;
@@ -90,7 +90,7 @@ impl Builder {
     }
 }
 
-/// Calls `change` with every reference to a topic; scopes are in order again afterwards.
+/// Calls `change` with every reference to a topic; scopes are sorted again afterwards.
 fn each_reference(map: &mut TopicMap, mut change: impl FnMut(&mut TopicId)) {
     let item = |it: &mut Item, change: &mut dyn FnMut(&mut TopicId)| {
         if let Some(reifier) = &mut it.reifier {
@@ -133,7 +133,7 @@ fn each_reference(map: &mut TopicMap, mut change: impl FnMut(&mut TopicId)) {
     }
 }
 
-/// Topics that prove to be one, because what they stand for is one.
+/// Topics that prove to be one, because the things they reify are one.
 type Same = Vec<(TopicId, TopicId)>;
 
 fn fold(map: &mut TopicMap, same: &mut Same) {
@@ -175,7 +175,7 @@ fn fold_item(kept: &mut Item, gone: Item, same: &mut Same) {
     kept.item_identifiers.dedup();
 }
 
-/// Keeps the first of those with equal keys and hands it the others.
+/// Keeps the first of those with equal keys and passes the others to it.
 fn fold_list<T, K: Hash + Eq>(list: &mut Vec<T>, key: impl Fn(&T) -> K, mut fold: impl FnMut(&mut T, T)) {
     if list.len() < 2 {
         return;
@@ -249,7 +249,7 @@ fn check(map: &TopicMap) -> Result<(), Conflict> {
         Ok(())
     };
     check(&map.item, &|| "the topic map".to_owned())?;
-    // Identifiers of things that are no topics are compared among each other below: the closure borrows the table.
+    // Identifiers of things that are not topics are compared with each other below: the closure borrows the table.
     each_item(map, &mut check)?;
     let mut seen: HashMap<&str, String> = HashMap::new();
     for iri in &map.item.item_identifiers {
@@ -292,7 +292,7 @@ fn each_item<'m>(
     Ok(())
 }
 
-/// How errors name a topic.
+/// Returns the name of a topic for errors.
 fn identity(topic: &Topic) -> String {
     topic
         .subject_identifiers

@@ -40,7 +40,7 @@ impl Format {
         ("dmoz-content", Format::DmozContent),
     ];
 
-    /// The format of this name. Versions are told apart when reading, whatever the name says.
+    /// Returns the format with this name. Versions are distinguished when reading, whatever the name says.
     pub fn named(name: &str) -> Option<Format> {
         let name = match name {
             "xtm10" => "xtm1",
@@ -52,7 +52,7 @@ impl Format {
         Self::ALL.into_iter().find(|it| it.0 == name).map(|it| it.1)
     }
 
-    /// The format that a file's name ends with.
+    /// Returns the format of a file's extension.
     pub fn of_file(name: &str) -> Option<Format> {
         let name = name.strip_suffix(".gz").unwrap_or(name);
         if name.ends_with("structure.rdf.u8") || name.contains("structure") && name.ends_with(".u8") {
@@ -67,7 +67,8 @@ impl Format {
         }
     }
 
-    /// The format of a media type, parameters aside. Plain XML is taken for XTM and plain JSON for JTM.
+    /// Returns the format of a media type, ignoring parameters. Plain XML is taken as XTM and plain JSON as
+    /// JTM.
     pub fn of_media_type(name: &str) -> Option<Format> {
         let name = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         Some(match name.as_str() {
@@ -81,7 +82,7 @@ impl Format {
         })
     }
 
-    /// Media type in which the format is sent (ISO/IEC 13250 names none; these are in use).
+    /// Returns the media type in which the format is sent (ISO/IEC 13250 names none; these are in use).
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Xtm | Format::Xtm2 | Format::Xtm1 => "application/xtm+xml",

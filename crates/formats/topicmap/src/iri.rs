@@ -3,11 +3,11 @@
 
 /// The well-known identifiers of the data model (ISO 13250-2, section 7).
 pub mod model {
-    /// What the identifiers of the data model begin with.
+    /// Prefix of the data model's identifiers.
     pub const BASE: &str = "http://psi.topicmaps.org/iso13250/model/";
     /// Default type of names.
     pub const TOPIC_NAME: &str = "http://psi.topicmaps.org/iso13250/model/topic-name";
-    /// Type of associations that say what a topic is an instance of.
+    /// Type of associations between an instance and its type.
     pub const TYPE_INSTANCE: &str = "http://psi.topicmaps.org/iso13250/model/type-instance";
     /// Role of the type in a type-instance association.
     pub const TYPE: &str = "http://psi.topicmaps.org/iso13250/model/type";
@@ -21,7 +21,7 @@ pub mod model {
     pub const SUBTYPE: &str = "http://psi.topicmaps.org/iso13250/model/subtype";
     /// Theme of variants by which names are sorted.
     pub const SORT: &str = "http://psi.topicmaps.org/iso13250/model/sort";
-    /// Anything at all; the role type where a syntax lets it be left out.
+    /// Anything at all; the role type where a syntax allows it to be left out.
     pub const SUBJECT: &str = "http://psi.topicmaps.org/iso13250/model/subject";
 }
 
@@ -47,14 +47,14 @@ pub mod datatype {
     pub const CTM_INTEGER: &str = "http://psi.topicmaps.org/iso13250/ctm-integer";
 }
 
-/// `reference` made absolute against `base` and its escapes decoded: the form in which locators are kept.
+/// Makes `reference` absolute against `base` and decodes its escapes: the form in which locators are kept.
 ///
 /// The empty reference is the document itself, without a fragment. An absolute reference is kept as it is written.
 pub fn locator(base: &str, reference: &str) -> String {
     decode(&resolve(base, reference.trim()))
 }
 
-/// `reference` made absolute against `base` (RFC 3986, section 5.2.2), escapes untouched.
+/// Makes `reference` absolute against `base` (RFC 3986, section 5.2.2), leaving escapes untouched.
 pub fn resolve(base: &str, reference: &str) -> String {
     if scheme(reference).is_some() {
         return reference.to_owned();
@@ -95,7 +95,7 @@ pub fn resolve(base: &str, reference: &str) -> String {
     out
 }
 
-/// Scheme of an absolute IRI, without the colon; `None` for a relative reference.
+/// Returns the scheme of an absolute IRI, without the colon; `None` for a relative reference.
 pub fn scheme(iri: &str) -> Option<&str> {
     let colon = iri.find([':', '/', '?', '#']).filter(|&at| iri.as_bytes()[at] == b':')?;
     let scheme = &iri[..colon];
@@ -104,12 +104,12 @@ pub fn scheme(iri: &str) -> Option<&str> {
     is_scheme.then_some(scheme)
 }
 
-/// The document that an IRI lies in: everything before the fragment.
+/// Returns the document of an IRI: everything before the fragment.
 pub fn document(iri: &str) -> &str {
     iri.split('#').next().unwrap_or(iri)
 }
 
-/// Percent escapes decoded to characters; those that are no UTF-8 stay as they are.
+/// Decodes percent escapes to characters; those that are not UTF-8 stay as they are.
 pub fn decode(iri: &str) -> String {
     if !iri.contains('%') {
         return iri.to_owned();
@@ -133,7 +133,7 @@ pub fn decode(iri: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|_| iri.to_owned())
 }
 
-/// A locator as it may stand in an IRI reference: what [`decode`] would change is escaped again.
+/// Encodes a locator for an IRI reference: characters that [`decode`] would change are escaped again.
 pub fn encode(locator: &str) -> String {
     let mut out = String::with_capacity(locator.len());
     for it in locator.chars() {
@@ -184,7 +184,7 @@ fn cut(text: &str, at: char) -> (&str, Option<&str>) {
     text.split_once(at).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
-/// RFC 3986, section 5.2.4.
+/// Removes dot segments (RFC 3986, section 5.2.4).
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let last = path.rsplit('/').next().unwrap_or("");

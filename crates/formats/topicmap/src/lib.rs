@@ -1,8 +1,8 @@
-//! Topic maps (ISO/IEC 13250): XTM, JTM, LTM, CTM, SKOS and the dumps of the Open Directory into one model, and out
-//! as XTM 2.1, 2.0 and 1.0, JTM 1.1 and the canonical form CXTM.
+//! Topic maps (ISO/IEC 13250): reads XTM, JTM, LTM, CTM, SKOS and the dumps of the Open Directory into one model,
+//! and writes XTM 2.1, 2.0 and 1.0, JTM 1.1 and the canonical form CXTM.
 //!
-//! Bytes in, a [`TopicMap`] out, and back. No files, no net, no threads: a document that another one names is asked
-//! of a [`Loader`] that the caller gives, or refused.
+//! Bytes in, a [`TopicMap`] out, and back. No files, no network, no threads: a document that another one refers to
+//! is requested from a [`Loader`] given by the caller, or refused.
 //!
 //! ```
 //! use pinakes_topicmap::{Format, Options, read, write};
@@ -21,18 +21,18 @@
 //!
 //! A [`Builder`] merges topics the moment two of them prove to be one: by a shared subject identifier, subject locator
 //! or item identifier, or by a subject identifier of one that is the item identifier of the other. At the end it folds
-//! duplicate names, variants, occurrences, associations and roles, merges the topics that stand for them, and refuses a
-//! map in which one identifier or one topic stands for two things.
+//! duplicate names, variants, occurrences, associations and roles, merges the topics that reify them, and refuses a map
+//! in which one identifier or one topic stands for two things.
 //!
 //! # Strict and lenient
 //!
-//! Strict reading refuses what the standards do not allow; lenient reading leaves it out or takes it for what is meant
-//! and says so in a [`Warning`]. An [`Error`] names the document, the line and the reason.
+//! Strict reading refuses what the standards do not allow; lenient reading leaves it out or reads it as it was
+//! probably meant and reports a [`Warning`]. An [`Error`] names the document, the line and the reason.
 //!
 //! # Hostile input
 //!
-//! No document type is read and no entity expanded; nesting, the number of documents, their bytes and the expansion of
-//! templates are bounded ([`Limits`]).
+//! No document types are read and no entities expanded; nesting, the number of documents, their bytes and the
+//! expansion of templates are bounded ([`Limits`]).
 
 mod builder;
 mod codecs;

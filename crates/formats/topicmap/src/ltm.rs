@@ -1,4 +1,4 @@
-//! Reads LTM 1.3, the linear notation. Without another declaration its text is ISO 8859-1.
+//! Reads LTM 1.3, the linear notation. Without a declaration its text is ISO 8859-1.
 
 use crate::builder::IdentityKind::{ItemIdentifier, SubjectIdentifier, SubjectLocator};
 use crate::error::{Error, Place};
@@ -31,7 +31,7 @@ pub(crate) fn read(bytes: &[u8], base: &str, session: &mut Session<'_>) -> Resul
 fn read_document(bytes: &[u8], documents: Vec<String>, session: &mut Session<'_>) -> Result<(), Error> {
     let document = documents[0].clone();
     let declared = declared_encoding(bytes);
-    // ISO 8859-1, under the name that the web gave its superset.
+    // ISO 8859-1, under the name that the web uses for its superset.
     let fallback = encoding_rs::WINDOWS_1252;
     let text =
         text::decode(bytes, declared.as_deref(), fallback, session.is_strict, &Place::new(&document, 1))?;
@@ -41,7 +41,7 @@ fn read_document(bytes: &[u8], documents: Vec<String>, session: &mut Session<'_>
     reader.document()
 }
 
-/// `@"utf-8"` at the beginning.
+/// Reads `@"utf-8"` at the beginning.
 fn declared_encoding(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
     let rest = bytes.strip_prefix(b"@")?.trim_ascii_start().strip_prefix(b"\"")?;
@@ -61,13 +61,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A string, made absolute.
+    /// Reads a string, made absolute.
     fn address(&mut self, absolute: fn(&str, &str) -> String) -> Result<String, Error> {
         let text = self.string()?;
         Ok(absolute(&self.base, &text))
     }
 
-    /// A name without a prefix.
+    /// Reads a name without a prefix.
     fn name(&mut self) -> Result<String, Error> {
         match self.words.peek() {
             Some(Token::Name(name)) => {
@@ -189,7 +189,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// The topic of a name: its identifier in this document and in those that include it.
+    /// Returns the topic with a name: its identifier in this document and in those that include it.
     fn named(&mut self, name: &str) -> TopicId {
         let documents = self.documents.clone();
         let mut identifiers = documents.iter().map(|it| format!("{}#{name}", iri::document(it)));
@@ -224,7 +224,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The topic that stands for something, and the identifier that both then have.
+    /// Returns the reifying topic, and the identifier that both then have.
     fn reified(&mut self, name: &str) -> (TopicId, String) {
         let topic = self.named(name);
         let identifier = iri::locator(&self.base, &format!("#--reified--{name}"));
@@ -241,7 +241,7 @@ impl Reader<'_, '_> {
         Ok(Item { reifier: Some(topic), item_identifiers: vec![identifier] })
     }
 
-    /// `/ theme theme`; outside of topics a name before a parenthesis is the next association.
+    /// Reads `/ theme theme`; outside of topics a name before a parenthesis is the next association.
     fn scope(&mut self, is_within_topic: bool) -> Result<Vec<TopicId>, Error> {
         let mut out = Vec::new();
         if !self.words.takes('/') {
@@ -294,7 +294,7 @@ impl Reader<'_, '_> {
         Ok(topic)
     }
 
-    /// `"name"; "sort"; "display" / scope ~reifier ("variant" / scope ~reifier)`.
+    /// Reads `"name"; "sort"; "display" / scope ~reifier ("variant" / scope ~reifier)`.
     fn names(&mut self, topic: TopicId) -> Result<(), Error> {
         let mut scope = self.scope(true)?;
         let value = self.string()?;

@@ -1,4 +1,4 @@
-//! The words of LTM.
+//! The tokens of LTM.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -39,8 +39,8 @@ impl Word for Token {
     }
 }
 
-/// The words with their lines. In lenient reading a colon after a name that is no declared prefix stands alone, as in
-/// files from before version 1.3.
+/// Returns the tokens with their lines. In lenient reading a colon after a name that is not a declared prefix is a
+/// separate token, as in files from before version 1.3.
 pub(crate) fn tokens(text: &str, document: &str, is_strict: bool) -> Result<Vec<(Token, u64)>, Error> {
     let mut lexer = Lexer(Scanner::new(text, document));
     let mut out = Vec::new();
@@ -65,7 +65,7 @@ pub(crate) fn tokens(text: &str, document: &str, is_strict: bool) -> Result<Vec<
     Ok(out.into_iter().flat_map(apart).collect())
 }
 
-/// Cuts the text.
+/// Splits the text into tokens.
 struct Lexer<'t>(Scanner<'t>);
 
 impl<'t> Lexer<'t> {
@@ -144,7 +144,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// `\u` with four to six hexadecimal digits.
+/// Decodes `\u` with four to six hexadecimal digits.
 fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

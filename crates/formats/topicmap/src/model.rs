@@ -14,7 +14,7 @@ impl TopicId {
 /// A topic map. Made by [`crate::Builder`], which merges topics and folds duplicates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TopicMap {
-    /// What the map is said to be, and its item identifiers.
+    /// The map's reifier, and its item identifiers.
     pub item: Item,
     /// Every topic; a [`TopicId`] is a place in here.
     pub topics: Vec<Topic>,
@@ -23,22 +23,22 @@ pub struct TopicMap {
 }
 
 impl TopicMap {
-    /// The topic of an id that came from this map.
+    /// Returns the topic with an id of this map.
     pub fn topic(&self, id: TopicId) -> &Topic {
         &self.topics[id.index()]
     }
 
-    /// The topic that has this subject identifier. Looks at every topic: to look up many, make a table.
+    /// Returns the topic with this subject identifier. Scans all topics: to look up many, build a table.
     pub fn by_subject_identifier(&self, iri: &str) -> Option<TopicId> {
         self.ids().find(|&id| self.topic(id).subject_identifiers.iter().any(|it| it == iri))
     }
 
-    /// Ids of all topics.
+    /// Returns the ids of all topics.
     pub fn ids(&self) -> impl Iterator<Item = TopicId> + use<> {
         (0..u32::try_from(self.topics.len()).unwrap_or(u32::MAX)).map(TopicId)
     }
 
-    /// How much of each kind there is.
+    /// Returns the number of parts of each kind.
     pub fn counts(&self) -> Counts {
         let names = self.topics.iter().flat_map(|it| &it.names);
         Counts {
@@ -63,16 +63,16 @@ pub struct Counts {
     pub variants: usize,
     /// Occurrences of topics.
     pub occurrences: usize,
-    /// Associations, those of types and instances among them.
+    /// Associations, including those of types and instances.
     pub associations: usize,
     /// Roles in associations.
     pub roles: usize,
 }
 
-/// What every part but a topic may have: a topic that stands for it, and identifiers of its own.
+/// The properties of every part except topics: a topic that reifies it, and identifiers of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Item {
-    /// The topic that stands for this part.
+    /// The topic that reifies this part.
     pub reifier: Option<TopicId>,
     /// Absolute IRIs, in order, each once.
     pub item_identifiers: Vec<String>,
@@ -83,13 +83,13 @@ pub struct Item {
 pub struct Topic {
     /// IRIs of what describes the subject, in order.
     pub subject_identifiers: Vec<String>,
-    /// IRIs of the subject itself, where it is a resource of the net; in order.
+    /// IRIs of the subject itself, if it is a network resource; in order.
     pub subject_locators: Vec<String>,
     /// IRIs of the topic, in order.
     pub item_identifiers: Vec<String>,
     /// Its names.
     pub names: Vec<Name>,
-    /// What is said of it, or where more is said.
+    /// Statements about it, or references to more.
     pub occurrences: Vec<Occurrence>,
 }
 
@@ -100,7 +100,7 @@ pub struct Name {
     pub value: String,
     /// Kind of name.
     pub kind: TopicId,
-    /// Where it holds; empty: everywhere. In order, each once.
+    /// Where it is valid; empty: everywhere. In order, each once.
     pub scope: Vec<TopicId>,
     /// Other forms of the name.
     pub variants: Vec<Variant>,
@@ -108,14 +108,14 @@ pub struct Name {
     pub item: Item,
 }
 
-/// Another form of a name, for sorting, say.
+/// Another form of a name, for example for sorting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
     /// The form.
     pub value: String,
     /// IRI of its datatype.
     pub datatype: String,
-    /// The whole scope, that of the name included.
+    /// The whole scope, including that of the name.
     pub scope: Vec<TopicId>,
     /// Reifier and item identifiers.
     pub item: Item,
@@ -130,7 +130,7 @@ pub struct Occurrence {
     pub datatype: String,
     /// Kind of occurrence.
     pub kind: TopicId,
-    /// Where it holds; empty: everywhere. In order, each once.
+    /// Where it is valid; empty: everywhere. In order, each once.
     pub scope: Vec<TopicId>,
     /// Reifier and item identifiers.
     pub item: Item,
@@ -141,9 +141,9 @@ pub struct Occurrence {
 pub struct Association {
     /// Kind of relation.
     pub kind: TopicId,
-    /// Where it holds; empty: everywhere. In order, each once.
+    /// Where it is valid; empty: everywhere. In order, each once.
     pub scope: Vec<TopicId>,
-    /// Who takes part, at least one.
+    /// The participants, at least one.
     pub roles: Vec<Role>,
     /// Reifier and item identifiers.
     pub item: Item,
@@ -154,21 +154,21 @@ pub struct Association {
 pub struct Role {
     /// Kind of part.
     pub kind: TopicId,
-    /// Who plays it.
+    /// The topic that plays it.
     pub player: TopicId,
     /// Reifier and item identifiers.
     pub item: Item,
 }
 
 impl Name {
-    /// A name without scope, variants, reifier or identifiers.
+    /// Creates a name without scope, variants, reifier or identifiers.
     pub fn new(value: impl Into<String>, kind: TopicId) -> Name {
         Name { value: value.into(), kind, scope: Vec::new(), variants: Vec::new(), item: Item::default() }
     }
 }
 
 impl Occurrence {
-    /// An occurrence without scope, reifier or identifiers.
+    /// Creates an occurrence without scope, reifier or identifiers.
     pub fn new(kind: TopicId, value: impl Into<String>, datatype: impl Into<String>) -> Occurrence {
         Occurrence {
             value: value.into(),
@@ -181,7 +181,7 @@ impl Occurrence {
 }
 
 impl Association {
-    /// An association of (role type, player) pairs, without scope, reifier or identifiers.
+    /// Creates an association of (role type, player) pairs, without scope, reifier or identifiers.
     pub fn new(kind: TopicId, roles: impl IntoIterator<Item = (TopicId, TopicId)>) -> Association {
         let roles =
             roles.into_iter().map(|(kind, player)| Role { kind, player, item: Item::default() }).collect();

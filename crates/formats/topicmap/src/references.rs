@@ -1,4 +1,4 @@
-//! What writers share: how a topic is referred to, and which associations only say what a topic is an instance of.
+//! Shared by writers: how a topic is referred to, and which associations only state the type of a topic.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,9 @@ use crate::builder::IdentityKind::{self, ItemIdentifier, SubjectIdentifier, Subj
 use crate::iri::model;
 use crate::model::{Association, Item, TopicId, TopicMap};
 
-/// The identity by which a topic is referred to: the first subject identifier, else subject locator, else item
-/// identifier. `None` for a topic that has none, which a finished map of one of the readers never holds.
+/// Returns the identity by which a topic is referred to: the first subject identifier, else subject locator,
+/// else item identifier. `None` for a topic without any, which a finished map of one of the readers never
+/// contains.
 pub(crate) fn of(map: &TopicMap, id: TopicId) -> Option<(IdentityKind, &str)> {
     let it = map.topic(id);
     let lists = [
@@ -18,7 +19,8 @@ pub(crate) fn of(map: &TopicMap, id: TopicId) -> Option<(IdentityKind, &str)> {
     lists.into_iter().find_map(|(kind, list)| Some((kind, list.first()?.as_str())))
 }
 
-/// Types of each topic, taken from the associations that say nothing else, and the other associations.
+/// Returns the types of each topic, taken from the associations that state nothing else, and the other
+/// associations.
 pub(crate) fn instances(map: &TopicMap) -> (HashMap<TopicId, Vec<TopicId>>, Vec<&Association>) {
     let subjects =
         [model::TYPE_INSTANCE, model::INSTANCE, model::TYPE].map(|it| map.by_subject_identifier(it));

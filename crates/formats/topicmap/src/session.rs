@@ -1,4 +1,4 @@
-//! What readers share: the map that is read into, the documents that were loaded, bounds, warnings.
+//! Shared by readers: the map being read into, the loaded documents, limits, warnings.
 
 use std::collections::HashSet;
 
@@ -7,30 +7,31 @@ use crate::error::{Error, Place, Warning};
 use crate::format::Format;
 use crate::model::{TopicId, TopicMap};
 
-/// Gives the bytes of another document that one names, by its absolute IRI, or says why not. The caller decides
-/// what may be read; nothing is loaded without one.
+/// Returns the bytes of another document that one refers to, by its absolute IRI, or says why not. The caller
+/// decides what may be read; nothing is loaded without a loader.
 pub type Loader<'l> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'l;
 
 /// How a document is read.
 pub struct Options<'l> {
     /// Absolute IRI of the document: what its relative references are resolved against.
     pub base: String,
-    /// Refuse what a standard does not allow. Lenient reading leaves it out, or takes it for what is meant, and warns.
+    /// Refuse what a standard does not allow. Lenient reading leaves it out, or reads it as it was probably meant, and
+    /// warns.
     pub is_strict: bool,
-    /// Where other documents come from (`mergeMap`, `#INCLUDE`); without one such references are refused.
+    /// The source of other documents (`mergeMap`, `#INCLUDE`); without one such references are refused.
     pub loader: Option<&'l mut Loader<'l>>,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
 }
 
-/// Bounds of reading.
+/// Limits of reading.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Documents that one may bring along.
+    /// Number of documents that one may include.
     pub n_documents_max: usize,
     /// Bytes of all documents together.
     pub len_max_bytes: usize,
-    /// Elements, arrays, templates within each other.
+    /// Nesting of elements, arrays and templates.
     pub depth_max: usize,
     /// Topics, and statements that templates expand to.
     pub n_statements_max: usize,
@@ -43,22 +44,22 @@ impl Default for Limits {
 }
 
 impl<'l> Options<'l> {
-    /// Strict reading of a document that brings no others along.
+    /// Returns options for strict reading of a document that includes no others.
     pub fn new(base: impl Into<String>) -> Options<'l> {
         Options { base: base.into(), is_strict: true, loader: None, limits: Limits::default() }
     }
 }
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug)]
 pub struct Reading {
     /// The map.
     pub map: TopicMap,
-    /// What lenient reading left out or took for something else.
+    /// What lenient reading left out or read differently.
     pub warnings: Vec<Warning>,
 }
 
-/// Warnings kept; further ones are of the same kind and only counted by nobody.
+/// Number of warnings that are kept; further ones are dropped.
 const WARNINGS_MAX: usize = 1000;
 
 pub(crate) struct Session<'l> {
@@ -108,7 +109,7 @@ impl<'l> Session<'l> {
         Ok(())
     }
 
-    /// Bytes of a document to be merged; `None` if it was already.
+    /// Returns the bytes of a document to be merged; `None` if it was merged already.
     pub(crate) fn merge(&mut self, iri: &str, place: &Place) -> Result<Option<Vec<u8>>, Error> {
         if !self.merged.insert(iri.to_owned()) {
             return Ok(None);
@@ -116,7 +117,7 @@ impl<'l> Session<'l> {
         self.load(iri, place).map(Some)
     }
 
-    /// Reads a document into the same map, as one of its own.
+    /// Reads a document into the same map, as part of it.
     pub(crate) fn merge_as(
         &mut self,
         format: Format,
@@ -134,7 +135,7 @@ impl<'l> Session<'l> {
         Ok(())
     }
 
-    /// Bytes of a document to be included; `None` if it is being included at this moment.
+    /// Returns the bytes of a document to be included; `None` if it is being included at this moment.
     pub(crate) fn include(&mut self, iri: &str, place: &Place) -> Result<Option<Vec<u8>>, Error> {
         if self.including.iter().any(|it| it == iri) {
             return Ok(None);
@@ -147,7 +148,7 @@ impl<'l> Session<'l> {
         Ok(Some(bytes))
     }
 
-    /// Whether the document being read is the one that was handed over.
+    /// Returns whether the document being read is the one given by the caller.
     pub(crate) fn is_outermost(&self) -> bool {
         self.including.is_empty()
     }
@@ -188,13 +189,14 @@ impl<'l> Session<'l> {
         Ok(())
     }
 
-    /// Number of the next topic without a name of its own.
+    /// Returns the number of the next topic without a name.
     pub(crate) fn next_anonymous(&mut self) -> u64 {
         self.n_anonymous += 1;
         self.n_anonymous
     }
 
-    /// Whether variants hold only where their name does, and somewhere beside (ISO 13250-2, 5.5).
+    /// Returns whether the whole scope has a theme that the scope of the name lacks, as that of a variant
+    /// must (ISO 13250-2, 5.5).
     pub(crate) fn is_wider(&self, whole: &[TopicId], of_name: &[TopicId]) -> bool {
         let of_name: Vec<TopicId> = of_name.iter().map(|&it| self.builder.find(it)).collect();
         whole.iter().any(|&it| !of_name.contains(&self.builder.find(it)))

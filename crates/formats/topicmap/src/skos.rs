@@ -1,8 +1,8 @@
 //! Reads SKOS vocabularies in RDF/XML: concepts and schemes become topics, their labels names, their notes
 //! occurrences, their relations associations.
 //!
-//! The typed form is read (`<skos:Concept rdf:about="...">` with properties in it, nested or by `rdf:resource`), and
-//! `rdf:Description` with `rdf:type`; other statements of RDF are left out.
+//! It reads the typed form (`<skos:Concept rdf:about="...">` with properties in it, nested or by `rdf:resource`),
+//! and `rdf:Description` with `rdf:type`; other statements of RDF are left out.
 
 use crate::builder::IdentityKind::SubjectIdentifier;
 use crate::error::{Error, Place};
@@ -33,7 +33,7 @@ pub(crate) fn read(bytes: &[u8], base: &str, session: &mut Session<'_>) -> Resul
     }
 }
 
-/// A described resource; what it is, is told by its element or by `rdf:type`.
+/// Reads a described resource; its element or `rdf:type` determines what it is.
 fn subject(it: &Element, base: &str, session: &mut Session<'_>, depth: usize) -> Result<TopicId, Error> {
     let place = Place::new(base, it.line);
     session.count_statement(&place)?;
@@ -126,7 +126,7 @@ fn property_of(
     Ok(())
 }
 
-/// Notes and what else is said: text, or where to find it.
+/// Adds notes and other statements: text, or where to find it.
 fn occurrence(topic: TopicId, iri: &str, it: &Element, base: &str, session: &mut Session<'_>) {
     let kind = session.builder.subject(iri);
     let (value, datatype) = match it.attribute_in(RDF, "resource") {
@@ -168,7 +168,8 @@ fn associate(session: &mut Session<'_>, kind: &str, roles: [(&str, TopicId); 2])
     session.builder.add_association(Association::new(kind, roles));
 }
 
-/// The topic of `xml:lang`: the Library of Congress publishes identifiers of languages of two and three letters.
+/// Returns the topic of `xml:lang`: the Library of Congress publishes identifiers of languages of two and three
+/// letters.
 fn language(it: &Element, session: &mut Session<'_>) -> Option<TopicId> {
     let tag = it.attribute_in(xml::XML, "lang").filter(|it| !it.is_empty())?.to_ascii_lowercase();
     let iri = match tag.len() {

@@ -1,4 +1,4 @@
-//! Bytes to text: byte order marks, declared encodings.
+//! Decodes bytes to text: byte order marks, declared encodings.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use encoding_rs::Encoding;
 
 use crate::error::{Error, Place};
 
-/// The text of a document whose encoding is `declared` in it; `fallback` where it says nothing.
+/// Decodes a document whose encoding is `declared` in it; `fallback` if there is no declaration.
 ///
-/// A byte order mark decides, and contradicts another declaration. Bytes that are no character of the encoding are
-/// refused, or replaced when reading leniently.
+/// A byte order mark decides, and must not contradict the declaration. Bytes that are not a character of the
+/// encoding are refused, or replaced in lenient reading.
 pub(crate) fn decode<'b>(
     bytes: &'b [u8],
     declared: Option<&str>,
@@ -37,7 +37,7 @@ pub(crate) fn decode<'b>(
             }
             (marked, &bytes[len..])
         }
-        // A declaration that could be read byte by byte is not in an encoding of two bytes each.
+        // A declaration that could be read byte by byte is not in a two-byte encoding.
         (None, Some(stated)) if stated == encoding_rs::UTF_16LE || stated == encoding_rs::UTF_16BE => {
             (unmarked_utf16(bytes).unwrap_or(encoding_rs::UTF_8), bytes)
         }
@@ -57,7 +57,7 @@ pub(crate) fn decode<'b>(
     Ok(text)
 }
 
-/// UTF-16 without a mark, by the zero bytes around its first character.
+/// Detects UTF-16 without a mark, by the zero bytes around its first character.
 fn unmarked_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     match bytes {
         [0, it, ..] if it.is_ascii() && *it != 0 => Some(encoding_rs::UTF_16BE),

@@ -1,10 +1,10 @@
-//! What the notations written for people, LTM and CTM, have in common: text cut into words, and words read one by one.
+//! Shared by LTM and CTM, the notations written for people: splitting text into tokens, and reading tokens one by one.
 
 use std::fmt;
 
 use crate::error::{Error, Place};
 
-/// What is left of a text, and the line it begins on.
+/// The rest of a text, and the line it begins on.
 pub(crate) struct Scanner<'t> {
     pub(crate) rest: &'t str,
     pub(crate) line: u64,
@@ -24,7 +24,7 @@ impl<'t> Scanner<'t> {
         Place::new(self.document, line).fault(reason)
     }
 
-    /// Moves on by `len` bytes and gives them.
+    /// Advances by `len` bytes and returns them.
     pub(crate) fn take(&mut self, len: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at(len);
         self.line += taken.bytes().filter(|&it| it == b'\n').count() as u64;
@@ -32,19 +32,19 @@ impl<'t> Scanner<'t> {
         taken
     }
 
-    /// Moves on to what is no white space.
+    /// Skips white space.
     pub(crate) fn skip_space(&mut self) {
         self.take(self.rest.len() - self.rest.trim_start().len());
     }
 }
 
-/// A word of a notation.
+/// A token of a notation.
 pub(crate) trait Word: fmt::Display + Clone {
-    /// Whether it is this punctuation mark.
+    /// Returns whether it is this punctuation mark.
     fn is_mark(&self, mark: char) -> bool;
 }
 
-/// The words of a document, each with its line, and how far they are read.
+/// The tokens of a document, each with its line, and the reading position.
 pub(crate) struct Words<W> {
     document: String,
     all: Vec<(W, u64)>,
@@ -56,12 +56,12 @@ impl<W: Word> Words<W> {
         Words { document: document.to_owned(), all, at: 0 }
     }
 
-    /// Of the next word, or of the last one at the end.
+    /// Returns the place of the next token, or of the last one at the end.
     pub(crate) fn place(&self) -> Place {
         self.place_of(self.at)
     }
 
-    /// Of the word read last.
+    /// Returns the place of the token read last.
     pub(crate) fn place_before(&self) -> Place {
         self.place_of(self.at.saturating_sub(1))
     }
@@ -75,7 +75,7 @@ impl<W: Word> Words<W> {
         self.place().fault(reason)
     }
 
-    /// The next word is not what was expected.
+    /// Makes the error for an unexpected next token.
     pub(crate) fn unexpected(&self, expected: &str) -> Error {
         match self.peek() {
             Some(it) => self.fault(format!("found {it}; expected {expected}")),
@@ -93,7 +93,7 @@ impl<W: Word> Words<W> {
         word
     }
 
-    /// Whether the word `offset` behind the next one is this mark.
+    /// Returns whether the token `offset` places after the next one is this mark.
     pub(crate) fn is_mark(&self, offset: usize, mark: char) -> bool {
         self.all.get(self.at + offset).is_some_and(|it| it.0.is_mark(mark))
     }

@@ -1,7 +1,7 @@
 //! XML, one child of the root at a time: memory is bounded by the largest of them.
 //!
-//! No document type is read: internal declarations are refused, external ones never fetched, so there are no
-//! entities but the five of XML itself.
+//! No document type is read: internal declarations are refused, external ones never fetched, so the only
+//! entities are the five of XML itself.
 
 use std::rc::Rc;
 
@@ -16,10 +16,10 @@ use crate::text;
 /// Namespace of `xml:base` and `xml:lang`.
 pub(crate) const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
-/// An element and all it holds.
+/// An element with all its content.
 #[derive(Debug)]
 pub(crate) struct Element {
-    /// Empty: none.
+    /// Empty for none.
     pub(crate) namespace: Rc<str>,
     pub(crate) name: String,
     /// Namespace, local name, value.
@@ -35,7 +35,7 @@ pub(crate) enum Node {
 }
 
 impl Element {
-    /// The attribute of this local name that is in no namespace.
+    /// Returns the attribute with this local name that is in no namespace.
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         self.attribute_in("", name)
     }
@@ -52,7 +52,7 @@ impl Element {
         })
     }
 
-    /// All text within, that of elements too.
+    /// Returns all text within, including that of elements.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         self.collect_text(&mut out);
@@ -68,7 +68,7 @@ impl Element {
         }
     }
 
-    /// The content as canonical XML: every namespace is declared where it is used.
+    /// Returns the content as canonical XML: every namespace is declared where it is used.
     pub(crate) fn canonical_content(&self) -> String {
         let mut out = String::new();
         for it in &self.children {
@@ -119,7 +119,7 @@ impl Node {
     }
 }
 
-/// Text as element content (canonical XML).
+/// Escapes text as element content (canonical XML).
 pub(crate) fn escape(text: &str, out: &mut String) {
     for it in text.chars() {
         match it {
@@ -132,7 +132,7 @@ pub(crate) fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Text as the value of an attribute between double quotes.
+/// Escapes text as the value of an attribute between double quotes.
 pub(crate) fn escape_attribute(text: &str, out: &mut String) {
     for it in text.chars() {
         match it {
@@ -147,7 +147,7 @@ pub(crate) fn escape_attribute(text: &str, out: &mut String) {
     }
 }
 
-/// The text of an XML document, in the encoding of its declaration.
+/// Decodes the text of an XML document, in the encoding of its declaration.
 pub(crate) fn decode<'b>(
     bytes: &'b [u8],
     is_strict: bool,
@@ -169,7 +169,7 @@ pub(crate) struct Children<'t> {
     text: &'t str,
     document: String,
     depth_max: usize,
-    /// Elements that [`Children::enter`] is within.
+    /// Number of open elements entered by [`Children::enter`].
     n_open: usize,
     counted_to: usize,
     line: u64,
@@ -194,7 +194,7 @@ impl<'t> Children<'t> {
         }
     }
 
-    /// Where the reader is.
+    /// Returns the current place.
     pub(crate) fn place(&mut self) -> Place {
         let to = usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX).min(self.text.len());
         if to > self.counted_to {
@@ -209,7 +209,7 @@ impl<'t> Children<'t> {
         self.place().fault(reason)
     }
 
-    /// The start of the next element, without what it holds; `None` at the end of the element that was entered.
+    /// Returns the start of the next element, without its content; `None` at the end of the entered element.
     pub(crate) fn enter(&mut self) -> Result<Option<Element>, Error> {
         loop {
             match self.event()? {
@@ -240,7 +240,7 @@ impl<'t> Children<'t> {
         }
     }
 
-    /// Reads the rest of an element that was entered.
+    /// Reads the rest of an entered element.
     pub(crate) fn rest(&mut self, element: &mut Element) -> Result<(), Error> {
         let depth = self.n_open;
         self.fill(element)?;
@@ -248,7 +248,7 @@ impl<'t> Children<'t> {
         Ok(())
     }
 
-    /// The next child, whole; `None` at the end of the element that was entered.
+    /// Returns the next child, complete; `None` at the end of the entered element.
     pub(crate) fn next(&mut self) -> Result<Option<Element>, Error> {
         let Some(mut element) = self.enter()? else { return Ok(None) };
         self.rest(&mut element)?;
@@ -340,7 +340,7 @@ impl<'t> Children<'t> {
         self.fault(format!("uses the prefix {prefix}, which is bound to no namespace"))
     }
 
-    /// One copy of a namespace for the elements that follow each other in it.
+    /// Returns one shared copy of a namespace for consecutive elements in it.
     fn shared(&mut self, namespace: String) -> Rc<str> {
         if namespace.is_empty() {
             return Rc::clone(&self.none);

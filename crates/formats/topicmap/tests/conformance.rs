@@ -1,8 +1,8 @@
-//! The public suite of CXTM cases: each input gives its baseline byte for byte, each invalid file is refused, and what
-//! is written as XTM or JTM reads back as the same map. XTM 2.0 and 1.0 give topics ids: they are not counted.
+//! The public suite of CXTM cases: each input gives its baseline byte for byte, each invalid file is refused, and maps
+//! written as XTM or JTM read back as the same map. XTM 2.0 and 1.0 give topics ids: they are not counted.
 //!
-//! The suite lies in `../shared/data/cxtm-tests`, or where `PINAKES_CXTM_TESTS` says. Where it is absent, the cases kept
-//! in `tests/data` are all that is run.
+//! The suite is in `../shared/data/cxtm-tests`, or where `PINAKES_CXTM_TESTS` says. If it is absent, only the cases
+//! kept in `tests/data` are run.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn canonical(map: &TopicMap, base: &str) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The only place that knows how a case is judged.
+/// The only function that knows how a case is judged.
 fn check((name, format): (&str, Format), input: &Path, baseline: &Path) -> Result<(), String> {
     let map = read_case(format, input).map_err(|error| error.to_string())?;
     let base = iri(input);
@@ -74,7 +74,7 @@ fn check((name, format): (&str, Format), input: &Path, baseline: &Path) -> Resul
         if written != Format::Jtm && expected.contains('\0') {
             continue;
         }
-        // Only what came from XTM 1.0 fits into it whole.
+        // Only maps that came from XTM 1.0 fit into it completely.
         if written == Format::Xtm1 && name != "xtm1" {
             continue;
         }
@@ -93,7 +93,7 @@ fn check((name, format): (&str, Format), input: &Path, baseline: &Path) -> Resul
     Ok(())
 }
 
-/// Takes away the item identifiers of topics that the map before had not.
+/// Removes the item identifiers of topics that the map did not have before.
 fn forget_ids(map: &mut TopicMap, before: &TopicMap) {
     let known: HashSet<&String> = before.topics.iter().flat_map(|it| &it.item_identifiers).collect();
     for topic in &mut map.topics {
@@ -152,8 +152,8 @@ fn invalid_files_are_refused() {
     assert!(accepted.is_empty(), "accepted: {accepted:#?}");
 }
 
-/// What older versions have no place for: the files beside the input hold what is written of it. `BLESS=1` rewrites them:
-/// read the difference before it is kept.
+/// Checks what is written in older versions for what they cannot represent, against the files beside the input.
+/// `BLESS=1` rewrites them: read the difference before the commit.
 #[test]
 fn older_versions_are_written_as_they_were() {
     let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/versions/odd.xtm");
@@ -168,7 +168,7 @@ fn older_versions_are_written_as_they_were() {
             std::fs::write(&expected, &text).unwrap();
         }
         assert_eq!(std::fs::read_to_string(&expected).unwrap_or_default(), text, "{}", expected.display());
-        // Strict reading takes it.
+        // Strict reading accepts it.
         read(format, text.as_bytes(), Options::new(base)).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The fuzz targets of this crate on mutated inputs of a fixed seed; `just fuzz` tries them for longer.
+//! Runs this crate's fuzz targets on mutated inputs of a fixed seed; `just fuzz` runs them for longer.
 
 extern crate pinakes_test_support as libfuzzer_sys;
 
@@ -9,7 +9,7 @@ mod convert;
 #[allow(unused_attributes, reason = "`no_main` is for the fuzzer's build")]
 mod read;
 
-/// A small map in most formats, behind the byte that chooses it (its place in `Format::ALL`).
+/// Returns a small map in most formats, after the byte that chooses it (its place in `Format::ALL`).
 fn maps() -> Vec<Vec<u8>> {
     let map = |choice: u8, text: &str| [&[choice], text.as_bytes()].concat();
     vec![

@@ -1,4 +1,4 @@
-//! What must not get through: each file of `tests/data/hostile` is refused, with the file, the line and the reason.
+//! Hostile input: each file of `tests/data/hostile` is refused, with the file, the line and the reason.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn lenient_reading_replaces_and_warns() {
     assert_eq!(reading.warnings[0].text, "the element odd may not stand here in topic; left out");
 }
 
-/// Markup and controls in values are text: they come back as they were, and never as elements.
+/// Markup and control characters in values are text: they come back unchanged, and never as elements.
 #[test]
 fn values_are_never_markup() {
     let value = "<script>alert(1)</script> & ]]> \"quoted\" \r\n\t end";

@@ -1,6 +1,8 @@
-//! Maps that people made: counted as their provenance page counts them, and the same by way of XTM 2.1 and JTM.
+//! Maps made by people: their counts are those of their provenance page, and they are unchanged by way of XTM
+//! 2.1 and JTM.
 //!
-//! They lie in `../shared/data/topics`, or where `PINAKES_TOPICS` says; without them nothing is read, and it is said.
+//! They are in `../shared/data/topics`, or where `PINAKES_TOPICS` says; without them nothing is read, and a message
+//! says so.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -79,7 +81,7 @@ fn italian_opera_is_read_and_survives_a_round_trip() {
     round_trip(&map, &path);
 }
 
-/// XTM, JTM and XTM again.
+/// Writes and reads XTM, JTM and XTM again.
 fn round_trip(map: &TopicMap, path: &Path) {
     let base = format!("file://{}", path.display());
     let mut again = map.clone();

@@ -10,11 +10,11 @@
 //! assert_eq!(pinakes_units::to_si(5.0, "counts"), None);
 //! ```
 //!
-//! Sources: mathjs 15.2 (`type/unit/Unit`); the `SciCat` backend 5.1 for the ångström and for what is done to a quantity
-//! on write. The vectors in `tests/data` were computed by mathjs itself.
+//! Sources: mathjs 15.2 (`type/unit/Unit`); the `SciCat` backend 5.1 for the ångström and for the processing of a
+//! quantity on write. The vectors in `tests/data` were computed by mathjs itself.
 //!
-//! A document has hundreds of quantities and few units, so [`unit()`] remembers what a text means: the second look costs
-//! one hash of the text.
+//! A document has hundreds of quantities and few units, so [`unit()`] caches the meaning of a text: the second look-up
+//! costs one hash of the text.
 
 mod cache;
 mod parse;
@@ -34,7 +34,8 @@ pub use self::unit::Unit;
 /// Longest unit text that is read, in bytes. Longer ones are unknown.
 pub const MAX_UNIT_BYTES: usize = 256;
 
-/// Reads a unit text, from memory if it was met before. `None` if it is empty, unknown or beyond [`MAX_UNIT_BYTES`].
+/// Parses a unit text, using the cache if it was met before. `None` if it is empty, unknown or beyond
+/// [`MAX_UNIT_BYTES`].
 pub fn unit(text: &str) -> Option<Arc<Unit>> {
     if MAX_UNIT_BYTES < text.len() {
         return None;
@@ -42,9 +43,10 @@ pub fn unit(text: &str) -> Option<Arc<Unit>> {
     cache::unit(text)
 }
 
-/// `value` in SI base units, and those units as text: `(20.0, "celsius")` gives `(293.15, "K")`.
+/// Converts `value` to SI base units, and returns those units as text: `(20.0, "celsius")` gives `(293.15,
+/// "K")`.
 ///
-/// `None` for an unknown unit and for one without a dimension, such as `m/m`. The result is infinite where a double
+/// `None` for an unknown unit and for one without a dimension, such as `m/m`. The result is infinite if a double
 /// cannot hold it.
 pub fn to_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
     let unit = unit(unit_text)?;
@@ -52,13 +54,13 @@ pub fn to_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
     Some((unit.value_to_si(value), si_text))
 }
 
-/// `value` of unit `from` in unit `to`. `None` if one is unknown, if they measure different things, or if `to` begins
-/// with a number.
+/// Converts `value` of unit `from` to unit `to`. `None` if one is unknown, if they measure different things, or if
+/// `to` begins with a number.
 pub fn convert(value: f64, from: &str, to: &str) -> Option<f64> {
     unit(from)?.convert(value, &*unit(to)?)
 }
 
-/// A value in SI base units as a value of unit `to`: `(293.15, "celsius")` gives 20 (within a rounding).
+/// Converts a value in SI base units to unit `to`: `(293.15, "celsius")` gives 20 (within a rounding).
 ///
 /// `None` if `to` is unknown or begins with a number.
 pub fn from_si(value_si: f64, to: &str) -> Option<f64> {

@@ -14,7 +14,7 @@ use crate::table::{BaseUnit, UNITS};
 /// One name with its prefix and power.
 #[derive(Debug, Clone)]
 pub(crate) struct Factor {
-    /// What `prefix` multiplies `base` by.
+    /// The factor by which `prefix` multiplies `base`.
     pub(crate) prefix_factor: f64,
     /// The prefix as it was written.
     pub(crate) prefix: Box<str>,
@@ -24,7 +24,7 @@ pub(crate) struct Factor {
     pub(crate) power: f64,
 }
 
-/// A unit text, taken apart.
+/// A parsed unit text.
 #[derive(Debug, Clone)]
 pub(crate) struct Expression {
     /// At least one.
@@ -33,7 +33,7 @@ pub(crate) struct Expression {
     pub(crate) has_number: bool,
 }
 
-/// Reads a whole unit text. `None` if it is not of the language.
+/// Parses a whole unit text. `None` if it is not in the language.
 pub(crate) fn parse(text: &str) -> Option<Expression> {
     let text = normalise_angstrom_and_kelvin(text);
     let mut scanner = Scanner { text: &text, at: 0 };
@@ -69,8 +69,8 @@ pub(crate) fn parse(text: &str) -> Option<Expression> {
     is_complete.then_some(Expression { factors, has_number })
 }
 
-/// The part of Unicode's canonical composition that can make a valid name: `A` with a ring and the two
-/// compatibility letters (ångström sign, kelvin sign). Any other letter beyond ASCII is refused anyway.
+/// Performs the part of Unicode's canonical composition that can make a valid name: `A` with a ring and the
+/// two compatibility letters (ångström sign, kelvin sign). Any other letter beyond ASCII is refused anyway.
 fn normalise_angstrom_and_kelvin(text: &str) -> std::borrow::Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
@@ -134,7 +134,7 @@ impl<'a> Scanner<'a> {
         n
     }
 
-    /// The operator before the next factor: the sign of its power, and whether a factor must follow.
+    /// Reads the operator before the next factor: the sign of its power, and whether a factor must follow.
     fn operator(&mut self) -> (f64, bool) {
         if self.take('*') {
             (1.0, true)
@@ -145,7 +145,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A decimal number, or `None` with the position unchanged.
+    /// Reads a decimal number, or returns `None` with the position unchanged.
     fn number(&mut self) -> Option<f64> {
         let start = self.at;
         if !self.take('+') {
@@ -163,7 +163,7 @@ impl<'a> Scanner<'a> {
         self.text[start..self.at].parse().ok()
     }
 
-    /// `e5`, `E-5`; an `e` without digits belongs to what follows (`4 erg`).
+    /// Reads `e5`, `E-5`; an `e` without digits belongs to what follows (`4 erg`).
     fn exponent(&mut self) {
         let start = self.at;
         if self.take('e') || self.take('E') {
@@ -200,7 +200,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// A whole name first, then the first unit of the table that ends the name and takes the rest as prefix.
+/// Looks up a whole name first, then the first unit of the table that ends the name and takes the rest as
+/// prefix.
 fn find(name: &str) -> Option<(f64, &str, &'static BaseUnit)> {
     if let Some(base) = UNITS.iter().find(|it| it.name == name) {
         return Some((1.0, "", base));

@@ -1,7 +1,7 @@
 //! Powers of a unit's factor, as V8 computes `Math.pow`.
 //!
 //! SI values must be the doubles that mathjs computes in Node, and its `Math.pow` differs in the last bit from the C
-//! library's in one of ten powers. V8 takes FDLIBM's algorithm, `2^(y log2 x)` with both steps in double-double
+//! library's in one of ten powers. V8 uses FDLIBM's algorithm, `2^(y log2 x)` with both steps in double-double
 //! arithmetic, with a slip of its own in the last division, which is kept here on purpose. Only positive, finite
 //! bases and finite exponents occur.
 //!
@@ -69,7 +69,7 @@ pub(crate) fn power(base: f64, exponent: f64) -> f64 {
     }
 }
 
-/// The binary logarithm of a positive number.
+/// Returns the binary logarithm of a positive number.
 fn log2(base: f64) -> Pair {
     let (scaled, exponent_shift) =
         if base < f64::MIN_POSITIVE { (base * TWO_53, -53.0) } else { (base, 0.0) };
@@ -115,14 +115,14 @@ fn log_series(mantissa: f64, near: f64) -> Pair {
     Pair { high, low: v - (high - u) }
 }
 
-/// The upper half of `mantissa + near`, rounded the way that FDLIBM assembles it from bits.
+/// Returns the upper half of `mantissa + near`, rounded the way that FDLIBM assembles it from bits.
 fn sum_high_word(mantissa: f64, near: f64) -> f64 {
     let word = (mantissa.to_bits() >> 32) & 0xffff_ffff;
     let quarter = if near == 1.0 { 0 } else { 1 << 18 };
     f64::from_bits((((word >> 1) | 0x2000_0000) + 0x0008_0000 + quarter) << 32)
 }
 
-/// The product of a number and a pair.
+/// Returns the product of a number and a pair.
 fn times(factor: f64, pair: Pair) -> Pair {
     let factor_high = short(factor);
     Pair { high: factor_high * pair.high, low: (factor - factor_high) * pair.high + factor * pair.low }
@@ -163,12 +163,12 @@ fn scaled_by_power_of_two(value: f64, exponent: f64) -> f64 {
     }
 }
 
-/// The upper 32 bits of a double: short enough that products of two are exact.
+/// Returns the upper 32 bits of a double: short enough that products of two are exact.
 fn short(value: f64) -> f64 {
     f64::from_bits(value.to_bits() & 0xffff_ffff_0000_0000)
 }
 
-/// The biased exponent of a positive double.
+/// Returns the biased exponent of a positive double.
 fn i16_of(biased: u64) -> i16 {
     i16::try_from(biased).unwrap_or(i16::MAX)
 }

@@ -18,7 +18,7 @@ pub(crate) enum Family {
     Squared,
     /// Metric symbols of a cubed unit: one `mm3` is 1e-9 `m3`.
     Cubic,
-    /// `MM` for a million, the trade's habit for BTU.
+    /// `MM` for a million, customary in the trade for BTU.
     Btu,
     /// Upward metric and binary symbols: `kB`, `KiB`.
     BinaryShort,
@@ -69,7 +69,8 @@ const BINARY: [(&str, &str, i32); 8] = [
     ("Yi", "yobi", 8),
 ];
 
-/// What `prefix` multiplies a unit of `family` by; `None` if that family does not take it.
+/// Returns the factor by which `prefix` multiplies a unit of `family`; `None` if that family does not accept
+/// it.
 pub(crate) fn factor(family: Family, prefix: &str) -> Option<f64> {
     if prefix.is_empty() {
         return Some(1.0);
@@ -101,7 +102,8 @@ fn upward(exponent: Option<i32>) -> Option<f64> {
     exponent.filter(|n| INFORMATION_METRIC.contains(n)).map(decimal)
 }
 
-/// The double nearest to 10^`exponent`. By way of the text, because multiplying tens rounds more than once.
+/// Returns the double nearest to 10^`exponent`. It goes through the text, because multiplying tens rounds
+/// more than once.
 fn decimal(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(f64::NAN)
 }

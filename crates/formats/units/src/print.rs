@@ -1,7 +1,7 @@
 //! Units as text: `(kg m^2) / s^2`.
 //!
 //! Source: `formatUnits` of mathjs 15.2. Factors with a positive power are the numerator, the others the denominator;
-//! a side with several factors stands in parentheses if there is another side; without a numerator the powers are
+//! a side with several factors is put in parentheses if there is another side; without a numerator the powers are
 //! written negative. Powers are written as JavaScript writes numbers.
 
 /// Powers nearer to one than this are not written.
@@ -42,8 +42,8 @@ fn grouped(factors: &[String]) -> String {
     }
 }
 
-/// A finite number as ECMAScript's `Number::toString` writes it: the shortest digits that read back as the same
-/// double, positional from 1e-6 up to 1e21, scientific with a signed exponent beyond.
+/// Formats a finite number as ECMAScript's `Number::toString` does: the shortest digits that read back as the
+/// same double, positional from 1e-6 up to 1e21, scientific with a signed exponent beyond.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();

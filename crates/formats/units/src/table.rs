@@ -1,8 +1,9 @@
-//! Every unit name of the language, in the order in which a name with a prefix is looked for.
+//! Every unit name of the language, in the order in which a prefixed name is looked up.
 //!
-//! Source: the unit table of mathjs 15.2 (`lib/esm/type/unit/Unit.js`), read out of the running library by
+//! Source: the unit table of mathjs 15.2 (`lib/esm/type/unit/Unit.js`), read from the running library by
 //! `tests/data/vectors.mjs`, with `Å` as the `SciCat` backend adds it. Left out: `VAR`, whose factor is an
-//! imaginary number. Order matters: of two units that end a text, the first that takes the rest as a prefix wins.
+//! imaginary number. Order matters: of two units that end a text, the first that accepts the rest as a prefix
+//! wins.
 
 use crate::prefix::Family;
 
@@ -37,7 +38,7 @@ const MAGNETIC_FLUX: Dimensions = [1, 2, -2, -1, 0, 0, 0, 0, 0];
 const FLUX_DENSITY: Dimensions = [1, 0, -2, -1, 0, 0, 0, 0, 0];
 const INFORMATION: Dimensions = [0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-/// Where the zero of a temperature scale lies; every other unit is [`Scale::Absolute`].
+/// The zero of a temperature scale; every other unit is [`Scale::Absolute`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Zero is zero.
@@ -51,7 +52,7 @@ pub(crate) enum Scale {
 /// One name of a unit.
 #[derive(Debug)]
 pub(crate) struct BaseUnit {
-    /// The name, also as it is printed.
+    /// The name, also used for printing.
     pub(crate) name: &'static str,
     /// How many of the coherent SI unit one of this is.
     pub(crate) factor: f64,
@@ -59,7 +60,7 @@ pub(crate) struct BaseUnit {
     pub(crate) dimensions: Dimensions,
     /// Which prefixes it takes.
     pub(crate) family: Family,
-    /// Where its zero lies.
+    /// The scale that defines its zero.
     pub(crate) scale: Scale,
 }
 

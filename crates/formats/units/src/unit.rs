@@ -1,4 +1,4 @@
-//! A unit: what its values are multiplied by and counted from, and what it measures.
+//! A unit: the factor and zero of its values, and what it measures.
 
 use crate::parse::Expression;
 use crate::table::{BASE_SYMBOLS, Scale};
@@ -10,7 +10,7 @@ pub(crate) const EXPONENT_TOLERANCE: f64 = 1e-12;
 /// Powers nearer to one than this are one.
 pub(crate) const POWER_TOLERANCE: f64 = 1e-15;
 
-/// What a unit text means.
+/// A parsed unit text.
 #[derive(Debug)]
 pub struct Unit {
     /// A value is multiplied by these one after the other: one product would round differently.
@@ -54,32 +54,33 @@ impl Unit {
         }
     }
 
-    /// The SI base units of this one as text, e.g. `(kg m^2) / s^2`. `None` if it has no dimension.
+    /// Returns the SI base units of this one as text, e.g. `(kg m^2) / s^2`. `None` if it has no dimension.
     pub fn si_text(&self) -> Option<&str> {
         (!self.si_text.is_empty()).then_some(&self.si_text)
     }
 
-    /// The unit itself in the one spelling that all its spellings share: `m/s` is `m / s`.
+    /// Returns the unit itself in the one spelling that all its spellings share: `m/s` is `m / s`.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether both measure the same: `mm` and `inch` do.
+    /// Returns whether both measure the same thing: `mm` and `inch` do.
     pub fn is_same_kind(&self, other: &Unit) -> bool {
         self.exponents.iter().zip(other.exponents).all(|(a, b)| (a - b).abs() <= EXPONENT_TOLERANCE)
     }
 
-    /// `value` of this unit in SI base units.
+    /// Converts `value` of this unit to SI base units.
     pub fn value_to_si(&self, value: f64) -> f64 {
         self.multiplied(value) + shift(self.own_scale(), Scale::Absolute)
     }
 
-    /// `value` of this unit in unit `to`. `None` if they measure different things or `to` begins with a number.
+    /// Converts `value` of this unit to unit `to`. `None` if they measure different things or `to` begins with
+    /// a number.
     pub fn convert(&self, value: f64, to: &Unit) -> Option<f64> {
         if to.has_number || !self.is_same_kind(to) {
             return None;
         }
-        // A target's zero counts even if the target is derived: the original looks at its first factor alone.
+        // A target's zero counts even if the target is derived: the original checks only its first factor.
         let moved = if self.is_derived { 0.0 } else { shift(self.scale, to.scale) };
         Some(to.divided(self.multiplied(value) + moved))
     }
@@ -97,7 +98,8 @@ impl Unit {
     }
 }
 
-/// How many kelvin the zero of `from` lies above that of `to`; the double nearest to the exact difference.
+/// Returns how many kelvin the zero of `from` is above that of `to`; the double nearest to the exact
+/// difference.
 pub(crate) fn shift(from: Scale, to: Scale) -> f64 {
     match (from, to) {
         (Scale::Celsius, Scale::Absolute) => 273.15,

@@ -1,4 +1,4 @@
-//! The fuzz targets of this crate on mutated inputs of a fixed seed; `just fuzz` tries them for longer.
+//! Runs this crate's fuzz targets on mutated inputs of a fixed seed; `just fuzz` runs them for longer.
 
 extern crate pinakes_test_support as libfuzzer_sys;
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// The fields of each line.
+/// Returns the fields of each line.
 fn lines(file: &str) -> Vec<Vec<Value>> {
     let read = |field: &str| serde_json::from_str(field).expect(field);
     file.lines().map(|line| line.split('\t').map(read).collect()).collect()

@@ -1,4 +1,4 @@
-//! Bodies as JSON: what is refused says a place within the text, what is taken is not too deep.
+//! Bodies as JSON: a refusal names a place within the text, accepted bodies are not too deep.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! The bytes of a connection pass in any pieces as they would at once; nothing is lost.
+//! The bytes of a connection pass the same way in pieces of any size as all at once; nothing is lost.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

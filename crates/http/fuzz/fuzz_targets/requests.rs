@@ -1,4 +1,5 @@
-//! Paths, queries, credentials and tags of arbitrary requests; rewriting a path twice changes nothing more.
+//! Paths, queries, credentials and tags of arbitrary requests; rewriting a path twice changes nothing
+//! further.
 #![no_main]
 
 use http::Request;

@@ -1,4 +1,4 @@
-//! A tiny dialect behind a real socket, and a client that speaks bytes.
+//! A tiny dialect behind a real socket, and a client that sends raw bytes.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ use tokio::time::timeout;
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 pub(crate) type Outcome = Result<(), Failure>;
 
-/// Longest wait of a test for anything.
+/// Longest time that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 static THING: Kind = Kind::named("toy_thing");
@@ -104,14 +104,14 @@ impl Server {
         self.served
     }
 
-    /// Sends bytes and reads all that comes until the server closes.
+    /// Sends bytes and reads everything until the server closes.
     pub(crate) async fn exchange(&self, request: &[u8]) -> Result<Vec<u8>, Failure> {
         let mut client = Client::connect(self.address).await?;
         client.send(request).await?;
         client.rest().await
     }
 
-    /// The answer to `GET path`, as text.
+    /// Returns the answer to `GET path`, as text.
     pub(crate) async fn get(&self, path: &str) -> Result<String, Failure> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         Ok(String::from_utf8_lossy(&self.exchange(request.as_bytes()).await?).into_owned())
@@ -126,7 +126,7 @@ impl Client {
         Ok(Self(TcpStream::connect(address).await?))
     }
 
-    /// Sends; a server that has stopped listening to a refused body is no failure.
+    /// Sends bytes; a server that no longer reads a refused body is not a failure.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Outcome {
         match timeout(PATIENCE, self.0.write_all(bytes)).await? {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -134,7 +134,7 @@ impl Client {
         }
     }
 
-    /// Whether something to read comes within a time.
+    /// Returns whether there is something to read within a time.
     pub(crate) async fn has_answer(&self, within: Duration) -> bool {
         timeout(within, self.0.readable()).await.is_ok()
     }
@@ -146,7 +146,7 @@ impl Client {
         Ok(all)
     }
 
-    /// Reads until `end` has come.
+    /// Reads until `end` has arrived.
     pub(crate) async fn until(&mut self, end: &str) -> Result<String, Failure> {
         let mut all = Vec::new();
         while !all.ends_with(end.as_bytes()) {
@@ -163,7 +163,7 @@ struct Toy {
     release: Arc<Notify>,
 }
 
-/// A dialect on a host of its own, below a prefix; CONTRIBUTING.md tells how one is added.
+/// Returns a dialect on a host of its own, below a prefix; CONTRIBUTING.md says how one is added.
 fn greeter() -> Mount {
     let router = Router::new()
         .route(
@@ -224,7 +224,7 @@ fn mount(toy: Toy) -> Mount {
     }
 }
 
-/// The toy's own error shape.
+/// Renders a refusal in the toy's own error shape.
 fn refuse(refusal: Refusal) -> Response {
     let body = json!({"toy": refusal.message()});
     refusal.with_body(answer::JSON, body.to_string())
@@ -282,7 +282,7 @@ async fn list() -> Response {
     answer::json_array(StatusCode::OK, ["{\"a\":1}", "2", "\"x\""].map(Bytes::from).to_vec())
 }
 
-/// `n` lines of 16 bytes; `n` over a million fails after a million, a negative one at once.
+/// Streams `n` lines of 16 bytes; `n` over a million fails after a million, a negative one at once.
 async fn stream(
     State(toy): State<Toy>,
     Path(n): Path<i64>,

@@ -38,7 +38,7 @@ async fn check(server: &Server, case: &Path) -> Outcome {
     Ok(())
 }
 
-/// The bytes that a `.in` file stands for.
+/// Returns the bytes that a `.in` file stands for.
 fn request(text: &str) -> Result<Vec<u8>, Failure> {
     let (head, body) = text.split_once("\n\n").ok_or("no empty line after the head")?;
     let text = format!(
@@ -66,7 +66,7 @@ fn request(text: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The answer without what differs from run to run: the date, times, and compressed bytes.
+/// Returns the answer without parts that differ from run to run: the date, times, and compressed bytes.
 fn readable(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));

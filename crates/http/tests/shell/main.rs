@@ -1,4 +1,4 @@
-//! The shell over real sockets: recorded exchanges, and what takes more than one exchange.
+//! Tests of the shell over real sockets: recorded exchanges, and cases that take more than one exchange.
 
 extern crate pinakes_test_support as libfuzzer_sys;
 

@@ -1,4 +1,4 @@
-//! Slow and large requests: what they hold is bounded over all of them, and others go on.
+//! Slow and large requests: the memory they hold is bounded over all of them, and others are still served.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ async fn a_body_slower_than_the_least_speed_is_refused() -> Outcome {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_hold_no_more_than_the_budget() -> Outcome {
     let server = Server::start(Limits { held_bytes: 300 << 10, ..Limits::default() }).await?;
-    // Most of it is held by a body that is not finished.
+    // An unfinished body holds most of it.
     let mut holder = Client::connect(server.address).await?;
     holder.send(b"POST /toy/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 250001\r\n\r\n").await?;
     holder.send(&vec![b'x'; 250_000]).await?;
@@ -48,7 +48,7 @@ async fn bodies_hold_no_more_than_the_budget() -> Outcome {
     let small = b"POST /toy/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
     let taken = String::from_utf8(server.exchange(small).await?)?;
     assert!(taken.starts_with("HTTP/1.1 200 "), "{taken}");
-    // What one gives back another gets.
+    // Memory that one releases is available to another.
     drop(holder);
     server.until_metric("pinakes_held_bytes", |held| held < 1.0).await?;
     let taken = String::from_utf8(server.exchange(&large.concat()).await?)?;
@@ -106,7 +106,7 @@ async fn slow_readers_leave_their_places_to_others() -> Outcome {
     let whole = server.get("/toy/stream/200000").await?;
     assert!(whole.ends_with("\r\n0\r\n\r\n"), "{}", &whole[..300]);
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    // They still get all of theirs.
+    // They still get complete answers.
     let rest = String::from_utf8(slow.pop().ok_or("a client")?.rest().await?)?;
     assert!(rest.contains("000000000999999\n") && rest.ends_with("\r\n0\r\n\r\n"));
     Ok(())

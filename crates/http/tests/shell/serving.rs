@@ -1,4 +1,4 @@
-//! What takes more than one exchange: slow clients, timeouts, draining, streams, bounds on connections.
+//! Cases that take more than one exchange: slow clients, timeouts, draining, streams, bounds on connections.
 
 use std::io::Read as _;
 
@@ -6,9 +6,9 @@ use crate::common::{Client, Outcome, Server};
 use pinakes_http::Drained;
 use pinakes_store::Limits;
 
-/// Never reached by a test that passes.
+/// Never reached by a passing test.
 const LONG_MS: u64 = 60_000;
-/// Surely over before a test's patience is.
+/// Certain to be over before a test's patience is.
 const SHORT_MS: u64 = 100;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +58,7 @@ async fn a_panic_leaves_the_connection_alive() -> Outcome {
 async fn a_body_that_nobody_wants_leaves_the_connection_alive() -> Outcome {
     let server = Server::start(Limits::default()).await?;
     let mut client = Client::connect(server.address).await?;
-    // The answer comes before the body, as it does to clients that send their heads first.
+    // The answer comes before the body, as for clients that send their heads first.
     client.send(b"POST /toy/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n").await?;
     let first = client.until("\r\n\r\n").await?;
     assert!(first.starts_with("HTTP/1.1 404 "), "{first}");
@@ -188,7 +188,8 @@ async fn metrics_tell_what_happened() -> Outcome {
     Ok(())
 }
 
-/// Bodies that look like requests stay as they are; targets behind them are encoded, in whatever pieces they come.
+/// Bodies that look like requests stay as they are; targets after them are encoded, in whatever pieces they
+/// arrive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn raw_targets_among_bodies() -> Outcome {
     let server = Server::start(Limits::default()).await?;

@@ -15,16 +15,16 @@ use crate::config::Misuse;
 use crate::place::{Missing, Place};
 use crate::terminal::{counted, say, thousands};
 
-/// What says that a folder is a complete backup; written last.
+/// File that marks a folder as a complete backup; written last.
 pub(crate) const MANIFEST: &str = "backup.json";
-/// The form of backups that this program writes and reads.
+/// The format of backups that this program writes and reads.
 pub(crate) const FORM: u32 = 1;
 
 /// Copies a catalogue into a new folder, also while it is served.
 ///
-/// Each tenant's copy is one consistent state, made with SQLite's own backup while reads and writes go on.
-/// The copy holds records, users, tokens and the signing secret, so keep it as safe as the catalogue. Files of `[blobs]`
-/// are copied apart (docs/operate.md). The folder is itself a catalogue; `pinakes restore` puts it into place.
+/// Each tenant's copy is one consistent state, made with SQLite's own backup while reads and writes continue. The copy
+/// holds records, users, tokens and the signing secret, so keep it as safe as the catalogue. Files of `[blobs]` are
+/// copied separately (docs/operate.md). The folder is itself a catalogue; `pinakes restore` puts it into place.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -33,7 +33,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
-    /// The folder to make; it must not exist, or be empty
+    /// The folder to create; it must not exist, or be empty
     to: PathBuf,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let shown = args.to.display().to_string();
     let aside = aside(&args.to)?;
     let copied = copy(&house, &aside).inspect_err(|_| {
-        // What was begun is of no use; the error that ended it is the one to tell.
+        // An incomplete backup is useless; report the error that ended it.
         let _ = fs::remove_dir_all(&aside);
     });
     let manifest =
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether something may be put at `folder`.
+/// Checks that something may be put at `folder`.
 pub(crate) fn require_empty(folder: &Path) -> anyhow::Result<()> {
     let is_free = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),
@@ -88,7 +88,7 @@ pub(crate) fn require_empty(folder: &Path) -> anyhow::Result<()> {
     Err(Misuse(format!("{} {reason}", folder.display())).into())
 }
 
-/// A new folder beside `target`, to be renamed when it is complete.
+/// Creates a new folder beside `target`, to be renamed when it is complete.
 pub(crate) fn aside(target: &Path) -> anyhow::Result<PathBuf> {
     let name =
         target.file_name().ok_or_else(|| Misuse(format!("{} is no folder's name", target.display())))?;
@@ -128,7 +128,7 @@ fn copy(house: &House, to: &Path) -> anyhow::Result<Manifest> {
     Ok(manifest)
 }
 
-/// Copies a file for its owner's eyes, onto the disk.
+/// Copies a file durably, readable only by its owner.
 pub(crate) fn copy_durably(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::copy(from, to).with_context(|| format!("{} cannot be copied to {}", from.display(), to.display()))?;
     fs::set_permissions(to, fs::Permissions::from_mode(0o600))?;

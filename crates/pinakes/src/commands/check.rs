@@ -1,4 +1,4 @@
-//! `pinakes check`: whether what is stored agrees with itself.
+//! `pinakes check`: checks that the stored data are consistent.
 
 use std::process::ExitCode;
 
@@ -10,9 +10,9 @@ use crate::terminal::say;
 
 /// Compares every index, counter and reference with the records themselves, and looks for the records' files.
 ///
-/// Reads everything, from one consistent state of each tenant, also while it is served. Prints what does not
-/// agree, a line each; the exit code is 1 then. Indexes and counters are made of the records, so that a
-/// finding about one means a fault of this program or of the disk: please report it, and restore a backup.
+/// Reads everything, from one consistent state of each tenant, also while it is served. Prints each mismatch
+/// on a line; the exit code is then 1. Indexes and counters are derived from the records, so a finding about
+/// one means a fault of this program or of the disk: please report it, and restore a backup.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -22,10 +22,10 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
-    /// Tenant to look at [default: all]
+    /// Tenant to check [default: all]
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
-    /// Also take away files that no record names and that are older than the key `blobs.sweep_after_s` says
+    /// Also delete files that no record names and that are older than the key `blobs.sweep_after_s` says
     #[arg(long)]
     sweep: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if n_found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What of a tenant does not agree: by the store's rules, then by the dialects'.
+/// Lists the inconsistencies of a tenant: by the store's rules, then by the dialects'.
 pub(crate) fn findings(tenant: &Tenant) -> anyhow::Result<Vec<String>> {
     let mut found = tenant.check()?;
     found.extend(pinakes_scicat::check::findings(tenant)?);

@@ -1,7 +1,7 @@
-//! `pinakes citations`: makes the citation graph from dumps, replaces it by a new release, looks into it.
+//! `pinakes citations`: builds the citation graph from dumps, replaces it by a new release, inspects it.
 //!
-//! The work is in `pinakes-citations`; here are the flags, the progress and what is printed. Results go to the output,
-//! progress and bad rows to standard error.
+//! The work is done in `pinakes-citations`; this file has the flags, the progress and the output. Results go to
+//! standard output, progress and bad rows to standard error.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -15,16 +15,16 @@ use pinakes_citations::{
     build_beside, is_half_published,
 };
 
-/// Bad rows that are printed one by one if no file takes them.
+/// Number of bad rows that are printed individually if no file receives them.
 const PROBLEMS_SHOWN_MAX: u64 = 20;
 /// Time between two lines of progress where there is no terminal.
 const PLAIN_PROGRESS_EVERY: Duration = Duration::from_secs(10);
-/// Neighbours that `lookup` prints unless told otherwise.
+/// Number of neighbours that `lookup` prints by default.
 const NEIGHBOURS_SHOWN: usize = 20;
-/// Per cent of the citations that an update may lose unless told otherwise.
+/// Percentage of the citations that an update may lose by default.
 const SHRINK_LIMIT_PERCENT: u8 = 5;
 
-/// Makes the citation graph from dumps, replaces it by a new release, looks into it.
+/// Builds the citation graph from dumps, replaces it by a new release, inspects it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,13 +33,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Make a graph file. Started again after an interruption, it goes on where it was.
+    /// Build a graph file. Started again after an interruption, it resumes where it was.
     Build(BuildArgs),
-    /// Make a new graph beside the one in use, check it, and put it in its place in one step.
+    /// Build a new graph beside the one in use, check it, and replace the one in use in one step.
     Update(UpdateArgs),
     /// Print counts and sizes of a graph file.
     Stats(GraphArgs),
-    /// Print whom a DOI cites and who cites it.
+    /// Print what a DOI cites and what cites it.
     Lookup(LookupArgs),
     /// Read a whole graph file and compare its checksums.
     Verify(GraphArgs),
@@ -56,13 +56,13 @@ struct BuildArgs {
     /// The catalogue's table: local id, tab, DOI.
     #[arg(long, num_args = 1..)]
     ids: Vec<PathBuf>,
-    /// The graph file to make.
+    /// The graph file to build.
     #[arg(long)]
     out: PathBuf,
-    /// Threads that parse; all processors if not given.
+    /// Parser threads [default: all processors].
     #[arg(long)]
     threads: Option<usize>,
-    /// File that takes every bad row: file, line, reason. Otherwise the first ones are printed.
+    /// File that receives every bad row: file, line, reason. Otherwise the first ones are printed.
     #[arg(long)]
     problems: Option<PathBuf>,
 }
@@ -71,7 +71,8 @@ struct BuildArgs {
 struct UpdateArgs {
     #[command(flatten)]
     build: BuildArgs,
-    /// Refuse a new graph that has this many per cent fewer citations than the one in use: a broken download.
+    /// Refuse a new graph that has this many per cent fewer citations than the one in use: a sign of a broken
+    /// download.
     #[arg(long, default_value_t = SHRINK_LIMIT_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
     shrink_limit_percent: u8,
 }
@@ -98,7 +99,7 @@ struct LookupArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// What the input, the disk or the graph file is at fault for, with what to do.
+/// Faults of the input, the disk or the graph file, with what to do.
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match args.command {
@@ -112,7 +113,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 }
 
 fn build(args: &BuildArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    // One that was killed while it was published is finished.
+    // A build that was killed while publishing is finished.
     ensure!(
         !args.out.exists() || is_half_published(&args.out),
         "{} exists; `pinakes citations update` replaces it",
@@ -128,7 +129,7 @@ fn update(args: &UpdateArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let new = match verified {
         Ok(new) => new,
         Err(error) => {
-            // Else the next update would find the same file, complete.
+            // Otherwise the next update would find the same file, complete.
             complete.discard()?;
             return Err(error);
         }
@@ -170,14 +171,14 @@ fn build_reporting(args: &BuildArgs, leftover: Leftover) -> anyhow::Result<Compl
     Ok(complete)
 }
 
-/// Shows how a build goes: a bar on a terminal, a line now and then elsewhere.
+/// Shows the progress of a build: a bar on a terminal, a line now and then elsewhere.
 struct Reporter {
     bar: Option<ProgressBar>,
     step: Option<Step>,
     step_since: Instant,
     last_line: Instant,
     problems: Option<BufWriter<File>>,
-    /// A full disk must not stop a build that lasts hours; it is told at the end.
+    /// A full disk must not stop a build that lasts hours; it is reported at the end.
     problem_error: Option<io::Error>,
     n_problems: u64,
 }

@@ -1,4 +1,4 @@
-//! `pinakes config`: the settings that there are, and those that a file makes.
+//! `pinakes config`: all settings, and those in force with a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use crate::config::{Config, REFERENCE};
 use crate::effective;
 use crate::terminal::{say, table};
 
-/// Prints every setting with its default and its meaning, as a file that `--config` takes.
+/// Prints every setting with its default and its meaning, as a file for `--config`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Example:
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Checks a file of settings, and prints what is in force with it and where each value comes from
+    /// Checks a configuration file, and prints the settings in force with it and where each value comes from
     Check {
         /// The file
         #[arg(value_name = "FILE")]

@@ -27,7 +27,7 @@ use crate::terminal::{say, table, warn};
 /// Settings of the sample site.
 const SETTINGS: &str = include_str!("../../demo/pinakes.toml");
 
-/// The sample records; where they come from says `demo/README.md`.
+/// The sample records; `demo/README.md` says where they come from.
 const RECORDS: [(&str, &[u8]); 7] = [
     ("datasets", include_bytes!("../../demo/datasets.ndjson")),
     ("origdatablocks", include_bytes!("../../demo/origdatablocks.ndjson")),
@@ -40,10 +40,10 @@ const RECORDS: [(&str, &[u8]); 7] = [
 
 /// Fills a fresh catalogue with sample records and serves it.
 ///
-/// Fifty datasets of six facilities with their files, samples, proposals, instruments, thumbnails and
-/// publications, a library of 1,000 titles with items and patrons, a small citation graph, a deposit and a topic map go
-/// through the same code that imports and serves. Prints the URLs, the logins, and requests
-/// to try. Without --data the catalogue lies in a temporary folder that goes away in the end.
+/// Fifty datasets of six facilities with their files, samples, proposals, instruments, thumbnails and publications, a
+/// library of 1,000 titles with items and patrons, a small citation graph, a deposit and a topic map go through the
+/// same code that imports and serves. Prints the URLs, the logins, and requests to try. Without --data the catalogue is
+/// in a temporary folder that is removed at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Where to listen; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:3000")]
     listen: SocketAddr,
-    /// Folder to make the catalogue in; it must not be there yet, or be empty
+    /// Folder to create the catalogue in; it must not exist, or be empty
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -83,7 +83,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     config.labe.graph = seed::graph(&config.server.data);
     config.folio.sample_locations = true; // where the demo's items are shelved
-    // Known to nobody: the paths of Dataverse's own administrators are open for what is loaded here, and then for no one.
+    // Nobody knows this key: the paths of Dataverse's own administrators are open while the samples are loaded, and
+    // closed afterwards.
     let key = Entropy::System.uuid_at(Clock::System.now_ms()).to_string();
     config.dataverse.builtin_users_key.clone_from(&key);
     config.dataverse.admin_unblock_key.clone_from(&key);
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     served
 }
 
-/// Accounts and records, through the code that everybody's go through.
+/// Fills in accounts and records, through the same code as everybody's.
 fn fill(house: &House) -> anyhow::Result<()> {
     let tenant = house.catalogue.tenant(&house.config.tenants.default)?;
     for account in &ACCOUNTS {
@@ -121,7 +122,7 @@ fn add(house: &House, tenant: &Tenant, account: &Account) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// What is printed below the addresses.
+/// Returns what is printed below the addresses.
 fn notes() -> Vec<String> {
     let row = |it: &Account| vec![it.name.to_owned(), it.password.to_owned(), it.may.to_owned()];
     let logins = table(&["login", "password", "may"], &ACCOUNTS.iter().map(row).collect::<Vec<_>>());

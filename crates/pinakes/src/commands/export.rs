@@ -19,7 +19,7 @@ use crate::terminal::warn;
 /// Writes records as NDJSON, one JSON object a line, from one consistent state, also while it is served.
 ///
 /// Datasets come first, then blocks with all their files, attachments, samples, proposals, instruments,
-/// policies, jobs and published data. `pinakes import scicat` takes the file back as it is. Users and tokens are
+/// policies, jobs and published data. `pinakes import scicat` reads the file back as it is. Users and tokens are
 /// not in it: `pinakes backup` copies everything.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     command: Option<Command>,
     #[command(flatten)]
     place: TenantPlace,
-    /// Sort of record to write; may be given again [default: all]
+    /// Type of record to write; may be given again [default: all]
     #[arg(long = "kind", value_name = "SORT")]
     sorts: Vec<RecordType>,
     /// File to write, compressed if its name ends in .gz or .zst [default: standard output]
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// What is no record of SciCat.
+/// Exports of records other than SciCat's.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Dataverse(dataverse::DataverseArgs),

@@ -1,6 +1,6 @@
-//! `pinakes marc`: looks into files of MARC records, checks them, and converts between their formats.
+//! `pinakes marc`: prints files of MARC records, checks them, and converts between their formats.
 //!
-//! Records go to the output, what is wrong with them to standard error, one line a problem with the file, the
+//! Records go to standard output, their problems to standard error, one line a problem with the file, the
 //! number of the record, the byte offset and the field. A bad record never stops the rest.
 
 use std::fs::File;
@@ -13,10 +13,10 @@ use pinakes_marc::{
     parse, validate, worst,
 };
 
-/// Bytes gathered before they go to the output.
+/// Bytes buffered before they go to the output.
 const OUTPUT_BUFFER_LEN_BYTES: usize = 256 * 1024;
 
-/// Looks into files of MARC records, checks them, converts between their formats.
+/// Prints files of MARC records, checks them, converts between their formats.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -25,23 +25,23 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Print records as text that people can read.
+    /// Print records as readable text.
     Cat(CatArgs),
-    /// Count records: all, those of which a part was lost, those that cannot be read.
+    /// Count records: all, those that lost a part, those that cannot be read.
     Count(InputArgs),
-    /// List everything that is wrong; exit code 1 if anything is.
+    /// List all problems; exit code 1 if there are any.
     Validate(InputArgs),
     /// Write records in another format.
     Convert(ConvertArgs),
 }
 
-/// What is read.
+/// The input of a subcommand.
 #[derive(Debug, clap::Args)]
 struct InputArgs {
     /// Files of MARC records; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Format of the input: iso2709 (mrc), xml, json or text (mrk) [default: told by the first bytes].
+    /// Format of the input: iso2709 (mrc), xml, json or text (mrk) [default: detected by the first bytes].
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
     /// Encoding of ISO 2709 input: leader (as position 09 says), utf-8 or marc-8.
@@ -68,7 +68,7 @@ struct CatArgs {
 struct ConvertArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Format to write: iso2709 (mrc), xml, json or text (mrk) [default: as the output file's name ends].
+    /// Format to write: iso2709 (mrc), xml, json or text (mrk) [default: by the output file's extension].
     #[arg(long, value_name = "FORMAT")]
     to: Option<Format>,
     /// Write ISO 2709 in MARC-8 instead of UTF-8.
@@ -83,7 +83,7 @@ struct ConvertArgs {
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written, when records were lost, and for `validate` when anything is wrong.
+/// A file cannot be read or written, records were lost, or `validate` found a problem.
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Cat(CatArgs { input, to, output }) => {
@@ -112,14 +112,14 @@ impl ConvertArgs {
     }
 }
 
-/// What was met in all files.
+/// What was found in all files.
 #[derive(Debug, Default, Clone, Copy)]
 struct Totals {
     /// Records, good and bad.
     n_records: u64,
-    /// Records of which a part was lost.
+    /// Records that lost a part.
     n_lossy: u64,
-    /// Records that could not be read, and bytes that are none.
+    /// Records that could not be read, and bytes that are not a record.
     n_unreadable: u64,
     /// Records that the output format cannot hold.
     n_unwritable: u64,
@@ -139,7 +139,7 @@ impl Totals {
         self.n_problems += problems.len() as u64;
     }
 
-    /// What was met since an earlier state.
+    /// Returns what was found since an earlier state.
     fn since(&self, before: &Self) -> Self {
         Self {
             n_records: self.n_records - before.n_records,
@@ -167,14 +167,15 @@ impl Totals {
     }
 }
 
-/// Says on standard error what is wrong.
+/// Prints problems on standard error.
 fn report(path: &Path, problems: &[Problem]) {
     for problem in problems {
         eprintln!("{}: {problem} [{}]", path.display(), problem.severity());
     }
 }
 
-/// Reads all files, or as many records as wanted. A file that cannot be read is reported, and the next one read.
+/// Reads all files, or as many records as wanted. A file that cannot be read is reported, and the next one is
+/// read.
 fn each_record(
     input: &InputArgs,
     totals: &mut Totals,
@@ -229,7 +230,7 @@ fn open(path: &Path, format: Option<Format>) -> anyhow::Result<Reader<Box<dyn Re
     }
 }
 
-/// `cat` and `convert`.
+/// Runs `cat` and `convert`.
 fn convert(
     input: &InputArgs,
     to: Format,
@@ -259,7 +260,7 @@ fn convert(
     totals.refuse_losses()
 }
 
-/// The output file or standard output. An input file is not overwritten while it is read.
+/// Opens the output file or standard output. An input file is not overwritten while it is read.
 fn create(input: &InputArgs, output: Option<&Path>) -> anyhow::Result<BufWriter<Box<dyn Write>>> {
     let output: Box<dyn Write> = match output {
         None => Box::new(io::stdout().lock()),
@@ -275,7 +276,7 @@ fn create(input: &InputArgs, output: Option<&Path>) -> anyhow::Result<BufWriter<
     Ok(BufWriter::with_capacity(OUTPUT_BUFFER_LEN_BYTES, output))
 }
 
-/// `count`: a line a file and, for more than one, a line for all.
+/// Runs `count`: prints a line for each file and, for more than one, a line for all.
 fn count(input: &InputArgs) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let mut totals = Totals::default();
@@ -312,7 +313,7 @@ fn write_count(out: &mut impl Write, found: &Totals, name: &str) -> io::Result<(
     writeln!(out, "{:>10} {:>10} {:>10}  {name}", found.n_records, found.n_lossy, found.n_unreadable)
 }
 
-/// `validate`: the problems are the output.
+/// Runs `validate`: the problems are the output.
 fn check(input: &InputArgs) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut totals = Totals::default();

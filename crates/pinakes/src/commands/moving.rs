@@ -17,15 +17,15 @@ use crate::files;
 use crate::place::unhurried;
 use crate::terminal::{counted, progress_of_records, say, thousands, warn};
 
-/// How often a line tells how far it is, where no bar can be shown.
+/// Time between two lines of progress, where no bar can be shown.
 const LINES_EVERY: Duration = Duration::from_secs(5);
 
 /// Copies a catalogue from one engine to another: records, users, tokens, waiting jobs, files, the signing secret.
 ///
-/// Stop the servers first: what is written to the source meanwhile is found in the end, not copied. The target
-/// must be empty, or hold what an earlier run of the same command left: one that was interrupted goes on where
-/// it ended, and nothing is copied twice. In the end both sides are read and compared kind by kind. The source
-/// is only read; start the servers with the target when this has ended with 0.
+/// Stop the servers first: records written to the source meanwhile are detected at the end, not copied. The
+/// target must be empty, or hold the result of an earlier run of the same command: an interrupted run resumes
+/// where it ended, and nothing is copied twice. At the end both sides are read and compared kind by kind. The
+/// source is only read; start the servers with the target when this has ended with 0.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -38,8 +38,8 @@ pub(crate) struct Args {
     /// What to copy: `sqlite:FOLDER` or `postgres://USER@HOST/DATABASE` [default: key server.database]
     #[arg(long, value_name = "PLACE")]
     from: Option<String>,
-    /// Where to: `sqlite:FOLDER`, made if it is not there, or `postgres://USER@HOST/DATABASE` [default: key
-    /// server.database]
+    /// Where to: `sqlite:FOLDER`, created if it does not exist, or `postgres://USER@HOST/DATABASE` [default:
+    /// key server.database]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Tenant to copy [default: all]
@@ -49,10 +49,10 @@ pub(crate) struct Args {
     /// blobs.place, else the folder of the side, for a database key server.data]
     #[arg(long, value_name = "PLACE")]
     files_from: Option<String>,
-    /// Where the target's files shall be, as --files-from
+    /// Where to put the target's files, as --files-from
     #[arg(long, value_name = "PLACE")]
     files_to: Option<String>,
-    /// File of settings; `pinakes config` prints one
+    /// Configuration file; `pinakes config` prints one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Args {
 /// One side of a move.
 struct Side {
     catalogue: Catalogue,
-    /// The catalogue's folder; that of a database holds its files at most.
+    /// The catalogue's folder; for a database it holds at most its files.
     folder: PathBuf,
     is_folder: bool,
     blobs: Blobs,
@@ -118,7 +118,7 @@ impl Side {
         if is_folder {
             crate::catalogue::make_folder(&folder)?;
         }
-        // A side that is not named is the configured catalogue, tenants in databases of their own included.
+        // A side that is not named is the configured catalogue, including tenants in databases of their own.
         let own = if place.is_none() { own_places(config)? } else { BTreeMap::new() };
         let catalogue = Catalogue::open_spread(location, &own, None, House::kinds(), config.limits.clone())?;
         let blobs = open_files(files, &config.blobs, &folder)?;
@@ -126,7 +126,7 @@ impl Side {
     }
 }
 
-/// What a side may be, without what was given: there may be a password in it.
+/// Describes what a side may be, without repeating the value given: it may contain a password.
 fn expected(text: &str) -> String {
     let found = if text.is_empty() { "a side is not named" } else { "a side cannot be read" };
     format!("{found}; expected sqlite:FOLDER or postgres://USER@HOST/DATABASE for --from and --to")
@@ -141,7 +141,7 @@ fn open_files(place: Option<&str>, settings: &Settings, folder: &Path) -> anyhow
     Ok(Blobs::open(&Settings { place, ..settings.clone() }, &folder)?)
 }
 
-/// The target takes over the secret that web tokens are signed with, unless it has one.
+/// Copies the secret that web tokens are signed with to the target, unless it has one.
 fn copy_secret(from: &Side, to: &Side) -> anyhow::Result<()> {
     let secret = match from.is_folder {
         true => Secret::text_in(&from.folder)?,
@@ -160,7 +160,7 @@ fn copy_secret(from: &Side, to: &Side) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was done, over all tenants.
+/// The result, over all tenants.
 #[derive(Default)]
 struct Outcome {
     n_tenants: u64,
@@ -216,7 +216,7 @@ fn copy_records(from: &Tenant, to: &Tenant, outcome: &mut Outcome) -> anyhow::Re
     Ok(())
 }
 
-/// A bar on a terminal; lines now and then otherwise.
+/// Shows progress: a bar on a terminal, otherwise lines now and then.
 struct Telling {
     bar: ProgressBar,
     last_line: Instant,

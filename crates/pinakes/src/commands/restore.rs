@@ -1,4 +1,4 @@
-//! `pinakes restore`: a backup becomes the catalogue.
+//! `pinakes restore`: puts a backup into place as the catalogue.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::terminal::{counted, say};
 
 /// Puts a backup into place as a catalogue.
 ///
-/// The catalogue's folder must not be there yet, or be empty: move an old one away first, so that nothing is
-/// lost and no running server has its files. The restored catalogue is checked before it takes the folder's
-/// name; the backup itself is only read.
+/// The catalogue's folder must not exist, or be empty: move an old one away first, so that nothing is lost
+/// and no running server uses its files. The restored catalogue is checked before it takes the folder's name;
+/// the backup itself is only read.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Example:
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     require_empty(&data)?;
     let aside = aside(&data)?;
     let copied = copy(&args.from, &aside, &manifest).and_then(|()| check(config, &aside)).inspect_err(|_| {
-        // What was begun is of no use; the error that ended it is the one to tell.
+        // An incomplete copy is useless; report the error that ended it.
         let _ = fs::remove_dir_all(&aside);
     });
     copied.with_context(|| format!("{} could not be restored; nothing was changed", args.from.display()))?;
@@ -82,7 +82,7 @@ fn copy(from: &Path, to: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     Ok(File::open(to)?.sync_all()?)
 }
 
-/// Whether what was copied is sound.
+/// Checks that the copy is sound.
 fn check(mut config: Config, folder: &Path) -> anyhow::Result<()> {
     config.server.data = folder.to_owned();
     let house = open(config, Missing::Refuse)?;

@@ -26,20 +26,20 @@ use crate::place::{Missing, Place, open};
 use crate::recent_lines::RecentLines;
 use crate::terminal::{say, warn};
 
-/// Threads for blocking work beside scans and password checks: what the runtime itself needs (name look-ups,
-/// files).
+/// Threads for blocking work in addition to scans and password checks: needed by the runtime itself (name
+/// look-ups, files).
 const SPARE_BLOCKING_THREADS: usize = 16;
-/// Paths of a dialect that are printed at the start.
+/// Number of a dialect's paths that are printed at the start.
 const BASES_SHOWN: usize = 4;
-/// Exit code of a second signal while draining, as shells count SIGINT.
+/// Exit code after a second signal while draining, the one shells use for SIGINT.
 const IMPATIENT_EXIT_CODE: i32 = 130;
 
 /// Serves a catalogue over HTTP, until SIGTERM or SIGINT.
 ///
-/// Prints where it listens and which dialects are mounted where. A catalogue that is not there yet is begun,
-/// with a tenant named `default`. On SIGTERM or SIGINT it accepts nothing more, finishes the answers under
-/// way and exits with 0; a second signal ends it at once. What was acknowledged is on disk either way. SIGHUP makes
-/// it look for a new citation graph at once, which it does every second anyway; it goes on serving.
+/// Prints where it listens and which dialects are mounted where. A catalogue that does not exist yet is created,
+/// with a tenant named `default`. On SIGTERM or SIGINT it stops accepting connections, finishes the answers in
+/// progress and exits with 0; a second signal ends it at once. Acknowledged writes are on disk either way. On
+/// SIGHUP it looks for a new citation graph at once, which it does every second anyway, and continues to serve.
 ///
 /// Other commands (user, token, import, backup, ...) may be used on the same folder meanwhile.
 #[derive(Debug, clap::Args)]
@@ -56,8 +56,8 @@ pub(crate) struct Args {
     /// Where to listen; port 0 picks a free one [default: key server.listen, else 127.0.0.1:3000]
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// Add routes with which anybody may empty the catalogue, for the test suites of client programs;
-    /// refused unless it listens on a loopback address
+    /// Add routes with which anybody may empty the catalogue, for the test suites of client programs; refused
+    /// unless it listens on a loopback address
     #[arg(long)]
     testing: bool,
 }
@@ -79,8 +79,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     serve(open(config, Missing::Begin)?, testing, &[], async |_, _| Ok(()))
 }
 
-/// Serves until a signal. `notes` are printed below what is served where; `{url}` in them is the server's. `before` is
-/// done when the dialects are there and nobody can ask them yet.
+/// Serves until a signal. `notes` are printed below the list of what is served where; `{url}` in them is the server's.
+/// `before` runs when the dialects exist but cannot be reached yet.
 pub(crate) fn serve(
     house: House,
     testing: Testing,
@@ -144,7 +144,7 @@ async fn serve_until_told(
     Ok(ExitCode::SUCCESS)
 }
 
-/// SIGHUP makes the server look at its files at once; it never ends it.
+/// Makes SIGHUP reload the server's files at once; it never ends the server.
 fn reload_at_hangup(reloads: Vec<Box<dyn Fn() + Send + Sync>>) -> anyhow::Result<()> {
     let reloads = Arc::new(reloads);
     let mut hung_up = signal(SignalKind::hangup())?;
@@ -159,7 +159,7 @@ fn reload_at_hangup(reloads: Vec<Box<dyn Fn() + Send + Sync>>) -> anyhow::Result
     Ok(())
 }
 
-/// Certificate and key of the settings. Errors: one is given without the other, or they cannot be used.
+/// Reads certificate and key of the settings. Errors: one is given without the other, or they cannot be used.
 fn encryption(server: &Server) -> anyhow::Result<Option<Tls>> {
     let (certificate, key) = (&server.tls.certificate, &server.tls.key);
     match (certificate.as_os_str().is_empty(), key.as_os_str().is_empty()) {
@@ -180,7 +180,7 @@ fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// Done at the first signal. The second one ends the program: whoever sends it does not want to wait.
+/// Waits for the first signal. The second one ends the program at once.
 async fn told(mut interrupted: Signal, mut terminated: Signal) {
     either(&mut interrupted, &mut terminated).await;
     warn("stopping: answers under way are finished; a second signal stops at once");
@@ -223,7 +223,7 @@ fn announce(
     notes.iter().try_for_each(|note| say(note.replace("{url}", url)))
 }
 
-/// Where a dialect is served, in a line: its first paths, how many more, and its hosts.
+/// Describes in a line where a dialect is served: its first paths, the number of further ones, and its hosts.
 fn place_of(point: &MountPoint, bases: &[String]) -> String {
     let shown = bases.iter().take(BASES_SHOWN).map(|it| format!("{}{it}", point.prefix));
     let mut line = shown.collect::<Vec<_>>().join(" ");
@@ -236,7 +236,7 @@ fn place_of(point: &MountPoint, bases: &[String]) -> String {
     line
 }
 
-/// Whether the testing routes are wanted, and may be there.
+/// Decides whether the testing routes are wanted and allowed.
 fn testing(wanted: bool, listen: SocketAddr) -> anyhow::Result<Testing> {
     match (wanted, listen.ip().is_loopback()) {
         (false, _) => Ok(Testing::Off),
@@ -249,19 +249,20 @@ fn testing(wanted: bool, listen: SocketAddr) -> anyhow::Result<Testing> {
     }
 }
 
-/// File descriptors that an open tenant takes: its files, locks, and some connections that read.
+/// File descriptors that an open tenant takes: its files, locks, and some reader connections.
 const OF_TENANT: u64 = 20;
-/// Those that the process needs beside tenants and connections.
+/// File descriptors that the process needs besides tenants and connections.
 const OF_PROCESS: u64 = 128;
 
-/// Raises the limit on open files as far as the system lets us, and lowers those on connections and tenants to what fits.
+/// Raises the limit on open files as far as the system allows, and lowers those on connections and tenants to what
+/// fits.
 fn fit_descriptors(config: &mut Config) {
     let found = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: found.maximum, maximum: found.maximum })
     {
         warn(format!("the limit on open files stays as it is: {error}"));
     }
-    // No limit is no bound.
+    // No limit means unbounded.
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let limits = &mut config.limits;
     let (connections, tenants) = fitted(most, limits.connections, limits.open_tenants);
@@ -275,7 +276,8 @@ fn fit_descriptors(config: &mut Config) {
     }
 }
 
-/// Connections and tenants that fit into so many descriptors: half of them each, or what the other leaves.
+/// Returns the numbers of connections and tenants that fit into so many descriptors: half of them each, or
+/// what the other leaves.
 fn fitted(most: u64, connections: usize, tenants: usize) -> (usize, usize) {
     let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let left = most.saturating_sub(OF_PROCESS);
@@ -286,7 +288,8 @@ fn fitted(most: u64, connections: usize, tenants: usize) -> (usize, usize) {
     (connections, tenants.min(whole(for_tenants)).max(1))
 }
 
-/// As many threads as cores for requests; blocking threads for what the limits let run at once.
+/// Builds the runtime: as many threads as cores for requests; blocking threads for everything that the limits
+/// allow at once.
 fn runtime(config: &Config) -> anyhow::Result<Runtime> {
     let n_cores = available_parallelism().map_or(1, usize::from);
     let n_threads = if config.server.threads == 0 { n_cores } else { config.server.threads };
@@ -300,7 +303,7 @@ fn runtime(config: &Config) -> anyhow::Result<Runtime> {
     built.context("the server's threads cannot be started")
 }
 
-/// Begins to log to standard error, and into the memory from which operators are shown the latest lines.
+/// Starts logging to standard error, and to the in-memory log that shows operators the latest lines.
 pub(crate) fn begin_log(config: &Config) -> anyhow::Result<()> {
     let server = &config.server;
     let wanted = std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|it| !it.is_empty());

@@ -1,4 +1,4 @@
-//! `pinakes completions` and `pinakes man`: what a shell and `man` know of the command.
+//! `pinakes completions` and `pinakes man`: shell completions and man pages of the command.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ pub(crate) struct Completions {
 Example:
   pinakes man /usr/local/share/man/man1")]
 pub(crate) struct Man {
-    /// The folder; it must be there
+    /// The folder; it must exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `pinakes tenant`: catalogues beside each other, none of which sees another.
+//! `pinakes tenant`: separate catalogues, isolated from each other.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::terminal::{say, table};
 ///
 /// A tenant has records, users and tokens of its own, in a file of its own. A request names its tenant by the
 /// header X-Pinakes-Tenant (or FOLIO's X-Okapi-Tenant) or by its host name (key tenants.hosts); otherwise it
-/// is for the tenant `default`, which is there from the start.
+/// goes to the tenant `default`, which exists from the start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -55,7 +55,7 @@ struct RemoveArgs {
     place: Place,
     /// Name of the tenant
     name: String,
-    /// Say that all it holds may go
+    /// Confirm that everything in it may be deleted
     #[arg(long)]
     yes: bool,
 }

@@ -13,10 +13,10 @@ use crate::config::Misuse;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{say, table, warn};
 
-/// Makes, lists and removes API tokens.
+/// Creates, lists and removes API tokens.
 ///
-/// A token stands for a user, with all the user's groups or fewer, for ever or for a time. It is sent as
-/// `Authorization: Bearer pnk_...` to any dialect. Only its hash is kept: it is shown once.
+/// A token stands for a user, with all the user's groups or fewer, for ever or for a limited time. It is sent
+/// as `Authorization: Bearer pnk_...` to any dialect. Only its hash is stored: it is shown once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ enum Command {
     Remove(RemoveArgs),
 }
 
-/// Makes an API token for a user and prints it, this once.
+/// Creates an API token for a user and prints it, only this once.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -45,10 +45,10 @@ struct CreateArgs {
     /// What the token is for; unique among the user's tokens
     #[arg(long, default_value = "token")]
     name: String,
-    /// A group that the token is good for; may be given again [default: all of the user's]
+    /// A group that the token is valid for; may be given again [default: all of the user's]
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<String>,
-    /// How long it holds, e.g. 90m, 12h, 30d [default: for ever]
+    /// How long it is valid, e.g. 90m, 12h, 30d [default: for ever]
     #[arg(long, value_name = "TIME", value_parser = duration_ms)]
     expires_in: Option<i64>,
 }
@@ -62,7 +62,7 @@ struct ListArgs {
     user: Option<String>,
 }
 
-/// Removes a token: it stands for nobody from then on.
+/// Removes a token: it is invalid from then on.
 #[derive(Debug, clap::Args)]
 struct RemoveArgs {
     #[command(flatten)]
@@ -128,7 +128,7 @@ fn row(tenant: &Tenant, token: &Token, now_ms: i64) -> anyhow::Result<Vec<String
     Ok(vec![owner, token.name.clone(), groups, holds])
 }
 
-/// `for ever`, or until when.
+/// Formats when a token expires, or `for ever`.
 fn ends(token: &Token) -> String {
     let Some(ms) = token.expires_at_ms else { return "for ever".to_owned() };
     match OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)) {
@@ -151,7 +151,7 @@ fn remove(args: &RemoveArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `90m`, `12h`, `30d` in milliseconds.
+/// Parses `90m`, `12h`, `30d` into milliseconds.
 fn duration_ms(text: &str) -> Result<i64, String> {
     let expected = || format!("{text:?} is no time; expected a whole number and m, h or d, e.g. 30d");
     let unit = text.chars().next_back().ok_or_else(expected)?;

@@ -1,4 +1,4 @@
-//! `pinakes topics`: topic maps from one format to another, without a catalogue.
+//! `pinakes topics`: converts topic maps from one format to another, without a catalogue.
 
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use pinakes_topicmap::{Format, Options, read, write};
 use crate::config::Misuse;
 use crate::terminal::warn;
 
-/// Topic maps: from one format to another.
+/// Converts topic maps from one format to another.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -25,8 +25,8 @@ enum Command {
 /// Writes a topic map in another format to standard output.
 ///
 /// Reads XTM 1.0, 2.0 and 2.1, JTM 1.0 and 1.1, LTM, CTM, SKOS in RDF/XML and the dumps of the Open Directory; writes
-/// XTM 2.1, 2.0 and 1.0, JTM 1.1 and CXTM. Documents that one merges or includes are read from its own folder and from nowhere else.
-/// An invalid document is refused with its line and reason, and the exit code is 1.
+/// XTM 2.1, 2.0 and 1.0, JTM 1.1 and CXTM. Documents that the input merges or includes are read only from its own
+/// folder. An invalid document is refused with its line and reason, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -34,7 +34,7 @@ Examples:
   pinakes topics convert --to jtm ItalianOpera.ltm > opera.jtm
   pinakes topics convert --from ctm --to xtm --base http://example.org/map - < map.ctm")]
 struct ConvertArgs {
-    /// Format of the file [default: told by its name]
+    /// Format of the file [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     from: Option<Format>,
     /// Format to write: xtm (2.1), xtm2, xtm1, jtm or cxtm
@@ -43,7 +43,7 @@ struct ConvertArgs {
     /// IRI that relative references are resolved against [default: that of the file]
     #[arg(long, value_name = "IRI")]
     base: Option<String>,
-    /// Take what the standards do not allow for what is meant, with a warning, where that is possible
+    /// Accept input that the standards do not allow, with a warning, where its meaning is clear
     #[arg(long)]
     lenient: bool,
     /// File to read; - is standard input
@@ -51,7 +51,7 @@ struct ConvertArgs {
     file: PathBuf,
 }
 
-/// A format by its name.
+/// Returns a format by its name.
 pub(crate) fn format(name: &str) -> Result<Format, String> {
     let known = || Format::ALL.map(|it| it.0).join(", ");
     Format::named(name).ok_or_else(|| format!("expected one of {}", known()))
@@ -80,7 +80,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Reads a file, unpacked if it is gzip; `-` is standard input.
+    /// Reads a file, decompressed if it is gzip; `-` is standard input.
     pub(crate) fn open(path: &Path, format: Option<Format>, base: Option<&str>) -> anyhow::Result<Self> {
         let is_input = path == Path::new("-");
         let name = path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
@@ -110,7 +110,7 @@ impl Document {
         Ok(Self { format, base: base.map_or(own, str::to_owned), bytes, folder })
     }
 
-    /// The map; warnings go to standard error.
+    /// Reads the map; warnings go to standard error.
     pub(crate) fn read(&self, is_lenient: bool) -> anyhow::Result<pinakes_topicmap::TopicMap> {
         let base = pinakes_topicmap::iri::resolve(&self.base, "./");
         let mut loader = |iri: &str| {
@@ -132,7 +132,7 @@ impl Document {
     }
 }
 
-/// The IRI of a file, with what an IRI cannot hold escaped.
+/// Returns the IRI of a file, with characters that an IRI cannot hold escaped.
 fn file_iri(path: &Path) -> String {
     let text = path.to_string_lossy().replace('%', "%25").replace('#', "%23").replace('?', "%3F");
     format!("file://{}", text.replace(' ', "%20"))

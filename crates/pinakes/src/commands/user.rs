@@ -14,9 +14,9 @@ use crate::terminal::{counted, say, table, warn};
 
 /// Adds, lists, removes and imports users.
 ///
-/// A user has a name, a password and groups. Groups are what the dialects' rights hang on: SciCat's owner and
-/// access groups, its roles such as `admin` (which groups those are, the settings say). A server that runs on
-/// the same folder notices changes within a second.
+/// A user has a name, a password and groups. The dialects' rights depend on groups: SciCat's owner and access
+/// groups, its roles such as `admin` (the settings say which groups those are). A server that runs on the
+/// same folder notices changes within a second.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -54,13 +54,13 @@ struct AddArgs {
     /// Mail address
     #[arg(long)]
     email: Option<String>,
-    /// The name to show
+    /// The display name
     #[arg(long, value_name = "TEXT")]
     display_name: Option<String>,
     /// Put the user into the group `globalaccess`
     #[arg(long)]
     global: bool,
-    /// Give no password: the user works with API tokens alone
+    /// Set no password: the user works only with API tokens
     #[arg(long)]
     no_password: bool,
 }
@@ -72,7 +72,7 @@ struct ListArgs {
     place: TenantPlace,
 }
 
-// What it does stands at the subcommands that take it.
+// The subcommands that take it say what it does.
 #[derive(Debug, clap::Args)]
 struct NameArgs {
     #[command(flatten)]
@@ -83,8 +83,8 @@ struct NameArgs {
 
 /// Reads SciCat's functional accounts: a JSON list of {username, email, password, role, global}.
 ///
-/// Users that are there already are refreshed: the file wins. Entries that cannot be used are told of and
-/// left out; the exit code is 1 then.
+/// Users that exist already are updated from the file. Entries that cannot be used are reported and left out;
+/// the exit code is then 1.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Example:
@@ -165,7 +165,7 @@ fn remove(args: &NameArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The user with this name. Errors: there is none.
+/// Returns the user with this name. Errors: there is none.
 pub(super) fn find(tenant: &Tenant, name: &str) -> anyhow::Result<User> {
     let found = tenant.read_blocking(|view| user::by_username(view, name))?;
     Ok(found.ok_or_else(|| AccountsError::UnknownUser(name.to_owned()))?)

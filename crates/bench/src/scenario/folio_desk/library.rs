@@ -1,4 +1,4 @@
-//! What desks lend: an instance with items, a patron for each desk. Made before, removed afterwards.
+//! The data of the desks: an instance with items, a patron for each desk. Created before, removed afterwards.
 
 use serde_json::json;
 
@@ -14,10 +14,10 @@ const INSTANCE_TYPE: &str = "30fffe0e-e985-4144-b2e2-1e8179bdb41f";
 const HOLDINGS_SOURCE: &str = "f32d531e-df79-46b3-8932-cdd35f7a2264";
 pub(super) const PATRON_GROUP: &str = "3684a786-6671-4268-8ed0-9db82ebca60b";
 
-/// What the run put into the server.
+/// The data that the run created in the server.
 #[derive(Debug, Clone)]
 pub(in crate::scenario) struct Library {
-    /// What the run's barcodes begin with.
+    /// Prefix of the run's barcodes.
     pub(in crate::scenario) tag: String,
     instance: Option<String>,
     holdings: Option<String>,
@@ -43,7 +43,7 @@ impl Library {
         Self { tag, instance: None, holdings: None, patrons: Vec::new() }
     }
 
-    /// An instance, and for each patron their own items.
+    /// Creates an instance, and for each patron their own items.
     pub(in crate::scenario) async fn prepare(
         &mut self,
         session: &Session,
@@ -79,13 +79,13 @@ impl Library {
         Ok(())
     }
 
-    /// Removes what the run made, loans first; gives how many records stayed.
+    /// Removes the run's data, loans first; returns how many records remain.
     pub(in crate::scenario) async fn clean(&self, session: &Session) -> Result<u64, BenchError> {
         let mut n_left = 0;
         for patron in &self.patrons {
             n_left += remove_loans(session, patron).await?;
             for item in &patron.items {
-                // The rows of check-ins; not every server lets them go.
+                // The rows of check-ins; not every server allows deleting them.
                 session
                     .try_delete(&listed("/check-in-storage/check-ins", &format!("itemId=={}", item.id), ""))
                     .await?;

@@ -1,4 +1,5 @@
-//! How long the transactions at the desks take: several requests each, so that a step's own figures do not tell.
+//! The duration of the transactions at the desks: several requests each, so that a step's own figures do not
+//! show it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use crate::load::Step;
 use crate::result::StepKind;
 use crate::runner::Runner;
 
-/// Times by what took them: when it began, and milliseconds. Shared by the desks of a step.
+/// Durations by transaction: when it began, and milliseconds. Shared by the desks of a step.
 #[derive(Clone, Default)]
 pub(in crate::scenario) struct Times(Arc<Mutex<Noted>>);
 
@@ -21,7 +22,7 @@ impl Times {
         noted.entry(what).or_default().push((began, took.as_secs_f64() * 1e3));
     }
 
-    /// Takes what was noted after `warmup`.
+    /// Takes the durations recorded after `warmup`.
     fn take(&self, warmup: Duration) -> BTreeMap<&'static str, Vec<f64>> {
         let noted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(first) = noted.values().flatten().map(|it| it.0).min() else { return BTreeMap::new() };
@@ -48,14 +49,14 @@ impl Quantiles {
     }
 }
 
-/// The smallest value that at least a share `q` of the sorted values does not exceed.
+/// Returns the smallest value that at least a share `q` of the sorted values does not exceed.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a position in the list")]
     let rank = (sorted.len() as f64 * q).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// Measures a step of desks as often as the timing says; gives the times of all repetitions together.
+/// Measures a step of desks as often as the timing says; returns the durations of all repetitions together.
 pub(in crate::scenario) async fn measure(
     runner: &mut Runner,
     step: &Step,

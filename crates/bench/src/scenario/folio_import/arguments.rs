@@ -1,4 +1,4 @@
-//! What an import is measured with.
+//! The options of an import.
 
 use std::time::Duration;
 
@@ -25,29 +25,30 @@ pub struct FolioImportArgs {
     /// Records that each of several tenants imports. Default: by scale, 2000 or 25000.
     #[arg(long)]
     pub tenant_records: Option<u64>,
-    /// Users at desks beside an import; 0 leaves this part out.
+    /// Users at desks during an import; 0 leaves this part out.
     #[arg(long, default_value_t = 5)]
     pub desks: usize,
-    /// Pause of a user at a desk after each item, in milliseconds; in no transaction's time.
+    /// Pause of a user at a desk after each item, in milliseconds; not part of any transaction's time.
     #[arg(long, default_value_t = 100)]
     pub think_ms: u64,
-    /// Records of the import beside desks, which is begun again when it is over. Default: by scale, 5000 or 50000.
+    /// Records of the import during which desks work, which is restarted when it is over. Default: by scale, 5000
+    /// or 50000.
     #[arg(long)]
     pub beside_records: Option<u64>,
-    /// Items of each user at a desk, lent in turn.
+    /// Items of each user at a desk, checked out in turn.
     #[arg(long, default_value_t = 20)]
     pub items: usize,
     /// Job profile, by its name.
     #[arg(long, default_value = "Default - Create SRS MARC Authority")]
     pub profile: String,
-    /// Leave out the import with a profile that looks for each record's 010 $a first.
+    /// Leave out the import with a profile that first looks up each record's 010 $a.
     #[arg(long)]
     pub no_match: bool,
-    /// Number of the first record. Another than 0 where an earlier run has left its records: those that match would
-    /// find them.
+    /// Number of the first record. Use another than 0 if an earlier run has left its records: the matching profile
+    /// would find them.
     #[arg(long, default_value_t = 0)]
     pub first_record: u64,
-    /// How often jobs are asked for, in milliseconds.
+    /// Polling interval for jobs, in milliseconds.
     #[arg(long, default_value_t = 100)]
     pub poll_ms: u64,
     /// Connections for cleaning up.

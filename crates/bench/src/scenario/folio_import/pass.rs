@@ -1,4 +1,4 @@
-//! One import as the published script runs it: announce a file, upload it, have it processed with a job profile, ask for
+//! One import as the published script runs it: announce a file, upload it, have it processed with a job profile, poll
 //! the lists of jobs until it is over.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +23,10 @@ const UPLOAD: usize = 1;
 const PROCESS: usize = 2;
 const ASK: usize = 3;
 
-/// An import that takes longer is given up.
+/// An import that takes longer is abandoned.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2 * 3600);
 
-/// A file of records, ready to be sent.
+/// A file of records, ready to send.
 #[derive(Clone, Debug)]
 pub(super) struct File {
     pub(super) name: String,
@@ -34,7 +34,7 @@ pub(super) struct File {
     pub(super) n_records: u64,
 }
 
-/// A job profile, as `processFiles` wants it: id, name, type of data.
+/// A job profile, in the form `processFiles` expects: id, name, type of data.
 #[derive(Clone, Debug)]
 pub(super) struct Profile(pub(super) Value);
 
@@ -46,7 +46,7 @@ pub(super) struct Upload {
     pub(super) file: File,
 }
 
-/// An import that is over.
+/// A finished import.
 #[derive(Clone, Debug)]
 pub(super) struct Imported {
     /// Place among the tenants of the step.
@@ -57,15 +57,15 @@ pub(super) struct Imported {
     pub(super) n_records: u64,
     pub(super) n_bytes: u64,
     pub(super) began: Instant,
-    /// Until the file was there.
+    /// Time until the file was uploaded.
     pub(super) uploaded: Duration,
-    /// Until the client saw the end.
+    /// Time until the client saw the end.
     pub(super) took: Duration,
-    /// From the job's start to its end by the server's clock, if it tells both.
+    /// Time from the job's start to its end by the server's clock, if it reports both.
     pub(super) job_took: Option<Duration>,
 }
 
-/// The imports of a step, those included that were not seen to end.
+/// The imports of a step, including those that were not seen to end.
 #[derive(Clone, Default)]
 pub(super) struct Imports(Arc<Mutex<Noted>>);
 
@@ -81,7 +81,7 @@ impl Imports {
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Those that are over.
+    /// Returns those that are over.
     pub(super) fn over(&self) -> Vec<Imported> {
         self.noted(|it| it.over.clone())
     }
@@ -92,7 +92,7 @@ impl Imports {
     }
 }
 
-/// All imports of a step as one piece of work.
+/// Returns all imports of a step as one piece of work.
 pub(super) fn work_of(imports: &[Imported]) -> Option<WorkDone> {
     let began = imports.iter().map(|it| it.began).min()?;
     let ended = imports.iter().map(|it| it.began + it.took).max()?;
@@ -105,7 +105,7 @@ pub(super) fn work_of(imports: &[Imported]) -> Option<WorkDone> {
     })
 }
 
-/// One user a load, who imports it `loops` times.
+/// Returns one user per file, who imports it `loops` times.
 pub(super) fn group(
     name: &str,
     loads: Vec<Upload>,
@@ -183,7 +183,8 @@ async fn run(
     Err(())
 }
 
-/// The job, if it is among those that are over. First those that run are asked for, as the published script does.
+/// Returns the job, if it is among those that are over. Running jobs are queried first, as the published script
+/// does.
 async fn ended(user: &mut User, session: &Session, job: &str) -> Result<Option<Value>, ()> {
     const RUNNING: &str = "/metadata-provider/jobExecutions?statusNot=DISCARDED&uiStatusAny=PREPARING_FOR_PREVIEW\
                            &uiStatusAny=READY_FOR_PREVIEW&uiStatusAny=RUNNING&limit=50";
@@ -220,7 +221,7 @@ fn octets(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The time between two dates as this interface writes them.
+/// Returns the time between two dates as this interface writes them.
 fn between(from: &Value, to: &Value) -> Option<Duration> {
     let read = |date: &Value| OffsetDateTime::parse(date.as_str()?, &Rfc3339).ok();
     (read(to)? - read(from)?).try_into().ok()

@@ -1,4 +1,4 @@
-//! The tenants of a run: their files and profiles, and what is taken away again.
+//! The tenants of a run: their files and profiles, and the clean-up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use crate::runner::{COUNTED_WORK_MAX, Runner};
 use crate::scenario::folio::{FolioArgs, Session};
 use crate::scenario::folio_import::arguments::FolioImportArgs;
 
-/// Log entries that are read at once when cleaning up.
+/// Number of log entries that are read at once when cleaning up.
 const LOG_PAGE: usize = 10_000;
-/// The action that the matching profile takes for what it does not find.
+/// The action of the matching profile for records that are not found.
 const CREATE_ACTION: &str = "Default - Create MARC Authority";
 
 /// The tenants of a run.
 pub(super) struct Site {
     pub(super) tenants: Vec<Tenant>,
-    /// What the names of the run's files and profiles begin with.
+    /// Prefix of the names of the run's files and profiles.
     pub(super) tag: String,
     seed: u64,
     next_record: u64,
     n_files: u64,
     /// (tenant, job, upload definition) of all imports.
     imports: Vec<(usize, String, String)>,
-    /// Paths of profiles that were made in the first tenant, in that order.
+    /// Paths of profiles that were created in the first tenant, in that order.
     made: Vec<String>,
 }
 
-/// One tenant: whoever is logged in, and the profile that imports take.
+/// One tenant: the session of its account, and the profile for imports.
 pub(super) struct Tenant {
     pub(super) session: Session,
     profile: Profile,
@@ -69,7 +69,7 @@ impl Site {
         })
     }
 
-    /// A file of records that no import of this run has brought yet, for the tenant at `at`.
+    /// Returns a file of records that no import of this run has used yet, for the tenant at `at`.
     pub(super) fn upload(&mut self, at: usize, n_records: u64, profile: Option<&Profile>) -> Upload {
         let mut bytes = Vec::new();
         for n in self.next_record..self.next_record + n_records {
@@ -86,7 +86,8 @@ impl Site {
         }
     }
 
-    /// Makes the profile of the published report in the first tenant: what has no equal in 010 $a is created.
+    /// Creates the profile of the published report in the first tenant: records without a match in 010 $a are
+    /// created.
     pub(super) async fn matching_profile(&mut self) -> Result<Profile, BenchError> {
         let session = self.tenants[0].session.clone();
         let found = by_name(&session, "actionProfiles", CREATE_ACTION).await?;
@@ -127,14 +128,15 @@ impl Site {
         self.imports.extend(imports.begun());
     }
 
-    /// Authorities that the job at `tenant` says it has made.
+    /// Returns the number of authorities that the job at `tenant` says it has created.
     pub(super) async fn n_created(&self, tenant: usize, job: &str) -> Result<u64, BenchError> {
         let path = format!("/metadata-provider/jobSummary/{job}");
         let summary = self.tenants[tenant].session.get(&path).await?;
         Ok(summary["authoritySummary"]["totalCreatedEntities"].as_u64().unwrap_or(0))
     }
 
-    /// Removes authorities, source records, jobs, upload definitions and profiles of the run; gives how many stayed.
+    /// Removes authorities, source records, jobs, upload definitions and profiles of the run; returns how many
+    /// remain.
     pub(super) async fn clean(&self, runner: &mut Runner, connections: usize) -> Result<u64, BenchError> {
         let mut n_left = 0;
         for (tenant, job, definition) in &self.imports {
@@ -163,13 +165,13 @@ fn profile_of(found: &Value) -> Profile {
     Profile(json!({"id": found["id"], "name": found["name"], "dataType": found["dataType"]}))
 }
 
-/// A profile by its name. All are listed, as the published script does.
+/// Returns a profile by its name. All are listed, as the published script does.
 async fn by_name(session: &Session, list: &str, name: &str) -> Result<Option<Value>, BenchError> {
     let page = session.get(&format!("/data-import-profiles/{list}?limit=5000")).await?;
     Ok(page[list].as_array().into_iter().flatten().find(|it| it["name"] == name).cloned())
 }
 
-/// Deletes the authorities that the log of `job` names; gives how many stayed.
+/// Deletes the authorities that the log of `job` names; returns how many remain.
 async fn remove_authorities(
     runner: &mut Runner,
     session: &Session,

@@ -1,4 +1,4 @@
-//! The two tables of the report: imports by size and number of tenants; desks idle and beside an import.
+//! The two tables of the report: imports by size and number of tenants; desks idle and during an import.
 
 use std::collections::BTreeMap;
 
@@ -57,14 +57,14 @@ impl ImportTable {
         ]);
     }
 
-    /// The table, with `summary` if there is one.
+    /// Returns the table, with `summary` if there is one.
     pub(super) fn finish(mut self, summary: Option<String>) -> Table {
         self.0.summary = summary.unwrap_or(self.0.summary);
         self.0
     }
 }
 
-/// Time of an import by its records: one tenant, nothing looked for.
+/// Returns the time of an import by its records: one tenant, without matching.
 pub(super) fn by_size(result: &RunResult) -> Series {
     let is_plain = |step: &&StepResult| {
         step.labels.get("tenants").is_some_and(|it| it == "1") && step.labels["profile"] == "create"
@@ -85,7 +85,7 @@ pub(super) fn by_size(result: &RunResult) -> Series {
     }
 }
 
-/// The transactions of the desks: idle, and beside an import.
+/// Returns the transactions of the desks: idle, and during an import.
 pub(super) fn desk_table(
     n_desks: usize,
     idle: &BTreeMap<&'static str, Quantiles>,
@@ -136,7 +136,7 @@ pub(super) fn desk_table(
     Table { title: format!("{n_desks} desks beside an import"), rows, summary }
 }
 
-/// By how many per cent `beside` is longer.
+/// Returns by how many per cent `beside` is longer.
 fn longer_percent(idle: f64, beside: f64) -> f64 {
     if idle > 0.0 { (beside / idle - 1.0) * 100.0 } else { 0.0 }
 }

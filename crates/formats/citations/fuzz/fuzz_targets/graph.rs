@@ -1,7 +1,7 @@
 //! A small sound graph file with bytes changed: refused, or read without harm.
 //!
-//! The input is pairs of a place (4 bytes) and a byte; checksums are not mended, so only what they do not cover and the refusal
-//! itself are reached through the header; the sections are read unverified, as a server does.
+//! The input is pairs of a place (4 bytes) and a byte. Checksums are not corrected, so through the header only the
+//! parts they do not cover and the refusal itself are reached; the sections are read unverified, as a server does.
 
 #![no_main]
 

@@ -1,10 +1,10 @@
-//! What a build asks of the disk: that something is on it. All of it goes this way, so that a test can let the power fail.
+//! The sync operations of a build. All of them go through this file, so that a test can simulate power failures.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Has the bytes of a file on disk.
+/// Syncs the bytes of a file to disk.
 pub(crate) fn sync(file: &File) -> io::Result<()> {
     #[cfg(test)]
     power::before();
@@ -14,14 +14,14 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the names in a folder on disk.
+/// Syncs the names in a folder to disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     sync(&File::open(folder)?)
 }
 
-/// Power failures. A disk holds for sure what was asked to be on it: bytes of files, and names in folders, each by itself.
-/// Of all else that was written it may hold anything. At moments around each such request the disk as it may be found is
-/// made, and the build goes on from there: it must give the same file.
+/// Power failures. A disk is certain to hold only what was synced: bytes of files, and names in folders, each
+/// separately. Of everything else that was written it may hold anything. At moments around each sync the disk is put
+/// into a state in which it may be found, and the build resumes from there: it must give the same file.
 #[cfg(test)]
 pub(super) mod power {
     use std::cell::RefCell;
@@ -32,19 +32,19 @@ pub(super) mod power {
 
     use super::*;
 
-    /// What is known of the disk under one folder.
+    /// The known state of the disk under one folder.
     #[derive(Default)]
     struct Disk {
         folder: PathBuf,
-        /// Bytes that are on disk, by the number of the file.
+        /// Synced bytes, by the number of the file.
         bytes: BTreeMap<u64, Vec<u8>>,
-        /// Names that are on disk: path below the folder, and the number of the file.
+        /// Synced names: path below the folder, and the number of the file.
         names: BTreeMap<PathBuf, u64>,
-        /// Which request is the moment at which the power fails; 0 for none.
+        /// Number of the sync at which the power fails; 0 for none.
         cut_at: u64,
         n_requests: u64,
         dice: u64,
-        /// The disk as it is found after the failure.
+        /// The state of the disk after the failure.
         found: Option<BTreeMap<PathBuf, Vec<u8>>>,
     }
 
@@ -78,7 +78,7 @@ pub(super) mod power {
             (self.dice >> 11) % n
         }
 
-        /// The bytes of a file as they may be found: those that are kept, those that were written, or some of the latter.
+        /// Returns the bytes of a file as they may be found: the synced ones, the written ones, or some of the latter.
         fn bytes_found(&mut self, number: u64, live: &BTreeMap<PathBuf, u64>) -> Vec<u8> {
             let kept = self.bytes.get(&number).cloned().unwrap_or_default();
             let path = live.iter().find(|it| *it.1 == number).map(|it| self.folder.join(it.0));
@@ -148,15 +148,15 @@ pub(super) mod power {
         });
     }
 
-    /// Runs `work` in a folder, and tells how many requests it makes of the disk.
+    /// Runs `work` in a folder, and returns the number of syncs it makes.
     pub(in crate::build) fn n_requests(folder: &Path, work: impl FnOnce()) -> u64 {
         DISK.set(Some(Disk { folder: folder.to_owned(), cut_at: u64::MAX, ..Disk::default() }));
         work();
         DISK.take().map_or(0, |it| it.n_requests)
     }
 
-    /// Runs `work` in a folder, with the power failing at the request of that number. Gives the disk as it is found
-    /// then; `None` when there were fewer requests.
+    /// Runs `work` in a folder, with the power failing at the sync of that number. Returns the state of the disk
+    /// then; `None` if there were fewer syncs.
     pub(in crate::build) fn failing(
         folder: &Path,
         cut_at: u64,
@@ -169,7 +169,7 @@ pub(super) mod power {
             dice: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
             ..Disk::default()
         };
-        // What was there before is on the disk.
+        // Existing files are on the disk.
         for (name, number) in disk.live() {
             disk.bytes.insert(number, fs::read(folder.join(&name)).unwrap());
             disk.names.insert(name, number);

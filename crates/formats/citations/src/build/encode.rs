@@ -1,9 +1,10 @@
 //! The fourth stage: sorted pairs become the sections of the graph file.
 //!
-//! A first pass, by citing number, writes whom each DOI cites and takes each DOI's date: what most of its rows say. A
-//! second, by cited number, writes who cites each DOI. DOIs that cite nobody have no date in the dumps, but the timespans of
-//! those that cite them tell it: the date that fits most of them is kept, marked as inferred. What
-//! a row says against the dates of its two works is an exception, so every row can be given back as it was.
+//! A first pass, by citing number, writes what each DOI cites and determines each DOI's date: the one that most of its
+//! rows state. A second, by cited number, writes what cites each DOI. DOIs that cite nothing have no date in the dumps,
+//! but it can be derived from the timespans of those that cite them: the date that fits most of them is kept, marked as
+//! inferred. A row that contradicts the dates of its two works is stored as an exception, so every row can be returned
+//! unchanged.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -30,11 +31,11 @@ const PROGRESS_STEP: u64 = 1 << 12;
 const OWN_DATES: &str = "own-dates";
 const ALL_DATES: &str = "all-dates";
 const EXCEPTIONS: &str = "exceptions";
-/// Citations whose timespans are compared with a guess at a date, and guesses tried.
+/// Number of citations whose timespans are compared with a guess at a date, and of guesses tried.
 const SAMPLED_SPANS: usize = 64;
 const GUESSES_MAX: usize = 6;
 
-/// Writes all sections; where they are.
+/// Writes all sections; returns where they are.
 pub(crate) fn encode(work: &Workspace, observer: &mut dyn Observer) -> Result<Sections, BuildError> {
     let used = Used::read(work)?;
     let mut exceptions = PairSorter::create(&work.path(EXCEPTIONS))?;
@@ -86,7 +87,7 @@ fn rank_symbols(met: &[(PaletteEntry, u64)]) -> RankedSymbols {
     RankedSymbols { palette: order.into_iter().map(|symbol| met[symbol].0).collect(), places }
 }
 
-/// A list being collected: the neighbours of one DOI and what is said of each.
+/// A list being collected: the neighbours of one DOI and what each citation says.
 #[derive(Default)]
 struct Group {
     neighbours: Vec<u32>,
@@ -114,7 +115,7 @@ impl<'a> Groups<'a> {
         Ok(Self { pairs, next, used, n_duplicates: 0 })
     }
 
-    /// Fills `group` with what belongs to `node`; it stays empty if nothing does.
+    /// Fills `group` with the pairs of `node`; it stays empty if there are none.
     fn read(&mut self, node: u32, group: &mut Group) -> io::Result<()> {
         group.clear();
         let Some(first) = self.next.filter(|pair| self.used.rank(pair.major()) == node) else {
@@ -229,7 +230,7 @@ impl Pass<'_> {
         self.summary.n_dois as u32
     }
 
-    /// Rows whose creation is not the date of the work that cites.
+    /// Records rows whose creation is not the date of the citing work.
     fn note_creations(&mut self, citing: u32, date: u32, group: &Group) -> io::Result<()> {
         for (&cited, statements) in group.neighbours.iter().zip(&group.statements) {
             if statements.is_stated() && statements.creation_code() != date {
@@ -240,7 +241,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Rows whose timespan is not the one between their creation and the date of the work cited.
+    /// Records rows whose timespan is not the one between their creation and the date of the cited work.
     fn note_timespans(&mut self, cited: u32, date: WorkDate, group: &Group) -> io::Result<()> {
         for (&citing, statements) in group.neighbours.iter().zip(&group.statements) {
             let derived = statements
@@ -284,8 +285,8 @@ impl Pass<'_> {
     }
 }
 
-/// The creation that most rows state, by majority vote (Boyer, Moore 1981): exact if more than half agree, which all do but for
-/// broken dumps; 0 for none.
+/// Returns the creation that most rows state, by majority vote (Boyer, Moore 1981): exact if more than half agree,
+/// which all do except in broken dumps; 0 for none.
 fn most_frequent(statements: &[Statements]) -> u32 {
     let (mut code, mut lead) = (0, 0_usize);
     for statement in statements.iter().filter(|it| it.is_stated()) {
@@ -308,7 +309,7 @@ struct WorkDate {
 }
 
 impl WorkDate {
-    /// The own date; failing that the one that the timespans of `citing` tell.
+    /// Returns the work's own date, otherwise the one derived from the timespans of `citing`.
     fn of(own_code: u32, citing: &Group) -> Self {
         if own_code != 0 {
             return Self { date: PartialDate::from_code(own_code), is_inferred: false };
@@ -322,7 +323,7 @@ impl WorkDate {
     }
 }
 
-/// The date that agrees with the most of (a sample of) the timespans.
+/// Returns the date that agrees with the most of (a sample of) the timespans.
 fn inferred(statements: &[Statements]) -> Option<PartialDate> {
     let spans = || {
         statements.iter().filter(|it| it.is_stated()).filter_map(|it| Some((it.creation()?, it.timespan()?)))
@@ -338,7 +339,7 @@ fn inferred(statements: &[Statements]) -> Option<PartialDate> {
             .filter(|(creation, span)| Timespan::between(*creation, *date) == *span)
             .count()
     };
-    // The first of equals: `max_by_key` would take the last.
+    // Takes the first of equals: `max_by_key` would take the last.
     guesses
         .take(GUESSES_MAX)
         .map(|date| (n_agreeing(&date), date))

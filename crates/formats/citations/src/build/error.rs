@@ -6,19 +6,19 @@ use std::path::PathBuf;
 use crate::container::GraphError;
 use crate::source::SourceError;
 
-/// Why a build stopped. The working folder stays: the same build started again goes on.
+/// Why a build stopped. The working folder stays: the same build started again resumes.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A dump could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A file that is no table of citations.
+    /// A file that is not a table of citations.
     #[error(
         "{file}: not a citation table; its first line is {first_line:?}, expected are the columns citing and cited \
          by name, or two, six or seven columns"
     )]
     Layout {
-        /// The file, members of archives behind `!`.
+        /// The file, members of archives after `!`.
         file: String,
         /// Its first line, cut if long.
         first_line: String,
@@ -44,10 +44,10 @@ pub enum BuildError {
         /// What differs.
         what: String,
     },
-    /// More DOIs than numbers.
+    /// More DOIs than there are numbers.
     #[error("more than {} DOIs or local ids; split the input", u32::MAX)]
     TooMany,
-    /// No seed keeps the keys apart: cannot happen by chance.
+    /// No seed avoids collisions of keys: cannot happen by chance.
     #[error("DOIs could not be told apart by any of {tried} hash seeds; is the input made to collide?")]
     Collisions {
         /// Seeds tried.
@@ -59,7 +59,7 @@ pub enum BuildError {
         /// Rows read.
         n_rows: u64,
     },
-    /// Every citation names its works by OMID, and no DOI is known of any.
+    /// Each citation names its works by OMID, and no DOI is known for any.
     #[error("all {n_rows} citations name their works by OMID, {told}")]
     NoDois {
         /// Citations.
@@ -72,13 +72,13 @@ pub enum BuildError {
     Graph(#[from] GraphError),
 }
 
-/// Why a dump of OMIDs gives nothing.
+/// Why a dump of OMIDs yields nothing.
 pub(crate) const WITHOUT_META: &str =
     "and nothing tells their DOIs; give the dump of OpenCitations Meta as well (--meta)";
 
 pub(crate) const META_OF_OTHERS: &str = "and the files of OpenCitations Meta (--meta) have a DOI for none of them; are they of the same release, and whole?";
 
-/// A run that does not decode: only a changed file can be the cause.
+/// Makes the error for a run that does not decode: only a changed file can be the cause.
 pub(crate) fn torn_run() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a temporary file is damaged; remove the working folder")
 }

@@ -1,4 +1,4 @@
-//! The dictionary of DOIs, and the OMIDs and `PubMed` numbers of DOIs both ways.
+//! The dictionary of DOIs, and the mapping of DOIs to OMIDs and `PubMed` numbers and back.
 
 use std::io;
 
@@ -66,10 +66,11 @@ pub(crate) fn write_sections(
     Ok(sections)
 }
 
-/// No work in use has that further DOI.
+/// Marks that no work in use has that further DOI.
 const NO_FIRST: u32 = u32::MAX;
 
-/// Writes the further DOIs in order, and the first DOI of each; how many there are. Takes twelve bytes of memory for each.
+/// Writes the further DOIs in order, and the first DOI of each; returns their number. Takes twelve bytes of memory for
+/// each.
 fn write_other_dois(
     work: &Workspace,
     used: &Used,
@@ -91,7 +92,7 @@ fn write_other_dois(
     while let Some(text) = texts.next()? {
         let first = usize::try_from(text.first).ok().and_then(|it| firsts.get(it)).copied();
         let Some(first) = first.filter(|it| *it != NO_FIRST) else { continue };
-        // A DOI that several works have belongs to the first of them.
+        // A DOI shared by several works belongs to the first of them.
         if last.as_deref() == Some(text.bytes) {
             continue;
         }
@@ -116,7 +117,7 @@ fn write_other_dois(
     Ok(size.n_texts)
 }
 
-/// Writes the DOIs in use and tells the other numbers of each, in order.
+/// Writes the DOIs in use and passes on the other numbers of each, in order.
 fn write_dictionary(
     work: &Workspace,
     used: &Used,
@@ -155,7 +156,7 @@ fn write_dictionary(
     Ok(elias_fano_of(&path, size.n_blocks, size.n_bytes, &section_path(work, Section::DoiBlocks))?)
 }
 
-/// Writes the numbers in order, the DOI of each, and the place of each DOI's least; how many there are.
+/// Writes the numbers in order, the DOI of each, and the place of each DOI's least; returns their number.
 fn write_numbers(
     work: &Workspace,
     n_dois: u64,

@@ -1,7 +1,8 @@
-//! The third stage: the keys of citations become numbers.
+//! The third stage: replaces the keys of citations by numbers.
 //!
-//! If all keys fit one table, each citation is looked up at once. Otherwise (a hash join after Grace) a share of the keys
-//! at a time: citations, spread by their citing key, get that number and are spread by their cited key, then that one.
+//! If all keys fit one table, each citation is looked up at once. Otherwise (a Grace hash join) a share of the keys at
+//! a time: citations, partitioned by their citing key, get that number and are partitioned by their cited key, then get
+//! that number.
 
 use std::io;
 
@@ -56,7 +57,7 @@ pub(crate) fn join(
     Ok(work.save()?)
 }
 
-/// Removes what the join has read, once the next stage is entered.
+/// Removes the input of the join, once the next stage is entered.
 pub(crate) fn remove_used_up(work: &Workspace) -> io::Result<()> {
     for name in [EDGES, HALF, KEYS] {
         remove_parts(work, name)?;
@@ -64,7 +65,7 @@ pub(crate) fn remove_used_up(work: &Workspace) -> io::Result<()> {
     local_ids::remove_keyed(work)
 }
 
-/// Where joined citations go.
+/// The destination of joined citations.
 struct Target<'a> {
     by_citing: PairSorter,
     by_cited: PairSorter,

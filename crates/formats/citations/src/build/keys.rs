@@ -1,7 +1,7 @@
 //! Keys of works: 63 bits that stand for a DOI or an OMID until all DOIs are known and numbered.
 //!
-//! Files of keyed records are spread over [`N_PARTS`] by the key's high bits, so that any share of the keys with all that
-//! refers to it can be looked at alone.
+//! Files of keyed records are partitioned into [`N_PARTS`] by the key's high bits, so that any share of the keys can be
+//! processed separately with all records that refer to it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -13,25 +13,25 @@ use super::spool::Records;
 use super::workspace::Workspace;
 use crate::omid::Omid;
 
-/// Files that keyed records are spread over.
+/// Number of files that keyed records are partitioned into.
 pub(crate) const N_PARTS: usize = 64;
 const PART_BITS: u32 = N_PARTS.ilog2();
 const PART_BUFFER_BYTES: usize = 64 << 10;
-/// Odd, so that multiplying by it loses nothing; its high bits are well mixed (2^64 / golden ratio).
+/// Odd, so that multiplying by it is reversible; its high bits are well mixed (2^64 / golden ratio).
 const OMID_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const KEY_RECORD_BYTES: usize = 12;
 
-/// The key of a normalised DOI: even.
+/// Returns the key of a normalised DOI: even.
 pub(crate) fn doi_key(doi: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(doi, seed) & !1
 }
 
-/// The key of an OMID: odd, and its alone.
+/// Returns the key of an OMID: odd and unique.
 pub(crate) fn omid_key(omid: Omid) -> u64 {
     omid.number().wrapping_mul(OMID_FACTOR) << 1 | 1
 }
 
-/// Which file a key belongs to.
+/// Returns the file of a key.
 pub(crate) fn part_of(key: u64) -> usize {
     (key >> (u64::BITS - PART_BITS)) as usize
 }
@@ -45,7 +45,7 @@ pub(crate) struct PartWriter<const N: usize> {
 }
 
 impl<const N: usize> PartWriter<N> {
-    /// Goes on behind `lens` bytes of each file; none means from the start.
+    /// Opens the files to continue after `lens` bytes of each; none means from the start.
     pub(crate) fn open(work: &Workspace, name: &str, lens: &[u64]) -> io::Result<Self> {
         let lens: Vec<u64> = (0..N_PARTS).map(|part| lens.get(part).copied().unwrap_or(0)).collect();
         let open = |(part, len): (usize, &u64)| {
@@ -65,7 +65,7 @@ impl<const N: usize> PartWriter<N> {
         self.files[part].write_all(record)
     }
 
-    /// Puts all there is on disk; bytes of each file.
+    /// Syncs everything to disk; returns the length of each file.
     pub(crate) fn checkpoint(&mut self) -> io::Result<&[u64]> {
         for (part, file) in self.files.iter_mut().enumerate() {
             if self.synced_lens[part] != self.lens[part] {
@@ -83,7 +83,7 @@ pub(crate) fn read_part<const N: usize>(work: &Workspace, name: &str, part: usiz
     Records::open(&work.path(&part_name(name, part)))
 }
 
-/// Removes the files of a name; those that are not there are none to remove.
+/// Removes the files of a name; missing files are ignored.
 pub(crate) fn remove_parts(work: &Workspace, name: &str) -> io::Result<()> {
     for part in 0..N_PARTS {
         match std::fs::remove_file(work.path(&part_name(name, part))) {
@@ -98,7 +98,8 @@ fn part_name(name: &str, part: usize) -> String {
     format!("{name}-{part:02}")
 }
 
-/// Parts whose keys are looked at together: one part at least, more as long as there are no more than `keys_at_once`.
+/// Returns the parts whose keys are processed together: at least one part, more as long as there are no more than
+/// `keys_at_once`.
 pub(crate) fn groups(
     work: &Workspace,
     name: &str,
@@ -123,13 +124,13 @@ pub(crate) fn groups(
     Ok(groups)
 }
 
-/// Numbers by key, of some parts: open addressing, the slot by the key's bits below the part.
+/// Numbers by key, of some parts: open addressing, with the slot taken from the key's bits below the part.
 pub(crate) struct KeyTable {
     slots: Vec<u64>,
     numbers: Vec<u32>,
 }
 
-/// What became of a key put into a table.
+/// The result of inserting a key into a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inserted {
     New,
@@ -138,7 +139,7 @@ pub(crate) enum Inserted {
     Conflict,
 }
 
-/// No DOI has it: keys of DOIs are even, and of an OMID's it would be number 0.
+/// No DOI has it: keys of DOIs are even, and as an OMID's key it would be number 0.
 const EMPTY: u64 = 1;
 
 impl KeyTable {
@@ -147,7 +148,8 @@ impl KeyTable {
         Self { slots: vec![EMPTY; n_slots], numbers: vec![0; n_slots] }
     }
 
-    /// The table of the parts in `group`; the number of conflicts between OMIDs, and whether DOIs collide.
+    /// Loads the table of the parts in `group`; returns the number of conflicts between OMIDs, and whether
+    /// DOIs collide.
     pub(crate) fn load(
         work: &Workspace,
         name: &str,
@@ -186,7 +188,7 @@ impl KeyTable {
         (self.slots[slot] == key).then(|| self.numbers[slot])
     }
 
-    /// Where the key is, or the empty slot where it would be.
+    /// Returns the slot of the key, or the empty slot where it would be.
     fn slot_of(&self, key: u64) -> usize {
         let mixed = u128::from(key.wrapping_mul(OMID_FACTOR).rotate_left(32).wrapping_mul(OMID_FACTOR));
         let mut slot = ((mixed * self.slots.len() as u128) >> 64) as usize;
@@ -200,7 +202,7 @@ impl KeyTable {
     }
 }
 
-/// Keys that were given to two numbers.
+/// Keys that were given two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Conflicts {
     /// Two DOIs of one hash.

@@ -1,4 +1,4 @@
-//! Local ids: their dictionary, the DOI of each, the ids of each DOI in the order of the table.
+//! Local ids: their dictionary, the DOI of each, and the ids of each DOI in the order of the table.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,8 @@ const BLOCK_STARTS: &str = "id-blocks";
 const ID_DOIS: &str = "id-dois";
 const DOI_IDS: &str = "doi-ids";
 
-/// Numbers the local ids, writes their dictionary and the catalogue's spellings, and spreads the DOIs' keys for the join.
+/// Numbers the local ids, writes their dictionary and the catalogue's spellings, and partitions the DOIs' keys for the
+/// join.
 pub(crate) fn number(work: &mut Workspace) -> Result<(), BuildError> {
     if work.plan.id_runs.is_empty() || work.plan.counts.n_id_rows == 0 {
         return Ok(());
@@ -42,7 +43,7 @@ pub(crate) fn number(work: &mut Workspace) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// The best row so far of the id at hand: ids come sorted, their rows by spelling.
+/// The best row so far of the current id: ids come sorted, their rows by spelling.
 struct Candidate {
     id: Vec<u8>,
     spelling: Vec<u8>,
@@ -122,7 +123,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Duplicates and spellings.
+    /// Returns the numbers of duplicates and spellings.
     fn finish(mut self, work: &mut Workspace) -> Result<(u64, u64), BuildError> {
         self.settle()?;
         self.keyed.checkpoint()?;
@@ -152,7 +153,7 @@ impl IdJoin {
         Ok(Self { id_dois, doi_ids: PairSorter::create(&work.path(DOI_IDS))? })
     }
 
-    /// Looks up what belongs to the parts that `table` was loaded from.
+    /// Looks up the ids of the parts that `table` was loaded from.
     pub(crate) fn take(
         &mut self,
         work: &Workspace,
@@ -183,12 +184,12 @@ impl IdJoin {
     }
 }
 
-/// Removes what the join has used up.
+/// Removes the input of the join.
 pub(crate) fn remove_keyed(work: &Workspace) -> io::Result<()> {
     remove_parts(work, KEYED)
 }
 
-/// Writes the sections that lead from ids to DOIs and back, and lists all sections of local ids.
+/// Writes the sections that map ids to DOIs and back, and lists all sections of local ids.
 pub(crate) fn write_sections(work: &Workspace, used: &Used) -> Result<Sections, BuildError> {
     if work.plan.n_local_ids == 0 {
         return Ok(Vec::new());

@@ -8,13 +8,14 @@
 //! | encode | pair runs | the sections: lists both ways, dates, exceptions, dictionary, identifiers |
 //! | join sections | sections | the graph file, under a temporary name, then renamed |
 //!
-//! Memory: about 130 MB remember which DOIs were seen lately, two batches of each sorter, one table of keys (its size
-//! is bounded by looking at a share of the keys at a time), and 2 to 4 bits per DOI. Everything else is files in a
+//! Memory: about 130 MB to remember recently seen DOIs, two batches of each sorter, one table of keys (its size is
+//! bounded by processing a share of the keys at a time), and 2 to 4 bits per DOI. Everything else is files in a
 //! folder beside the output. The state is saved after each stage, and within the scan every
-//! [`BuildOptions::checkpoint_rows`] rows, so an interrupted build goes on from there.
+//! [`BuildOptions::checkpoint_rows`] rows, so an interrupted build resumes from there.
 //!
-//! Keys: a DOI's is a 63-bit hash, an OMID's a bijection of its number. Two DOIs of one key would be mixed up; all DOIs
-//! meet when keys are numbered, so this is noticed, and the build starts anew with another seed.
+//! Keys: a DOI's is a 63-bit hash, an OMID's a bijection of its number. Two DOIs with the same key would be confused;
+//! this is detected when the keys are numbered, where all DOIs are compared, and the build starts again with another
+//! seed.
 
 mod disk;
 mod encode;
@@ -50,16 +51,16 @@ pub use self::error::BuildError;
 pub use self::options::{BuildOptions, Leftover};
 pub use self::progress::{Observer, Progress, Step};
 
-/// Seeds tried before giving up; one suffices but for one build in a thousand of the largest size.
+/// Seeds tried before giving up; one suffices except for one in a thousand builds of the largest size.
 const SEEDS_MAX: u64 = 4;
 
-/// Builds the graph file, or goes on with a build that was interrupted.
+/// Builds the graph file, or resumes an interrupted build.
 ///
-/// The file appears at [`BuildOptions::out`] when it is complete and on disk, replacing what is there in one step:
-/// programs that have the old one open keep it until they open anew.
+/// The file appears at [`BuildOptions::out`] when it is complete and on disk, replacing an existing one in one
+/// step: programs that have the old one open keep it until they open the file again.
 ///
 /// # Errors
-/// [`BuildError`]. Bad rows are no errors: the observer gets them.
+/// [`BuildError`]. Bad rows are not errors: they are passed to the observer.
 pub fn build(options: &BuildOptions, observer: &mut dyn Observer) -> Result<Summary, BuildError> {
     let complete = build_beside(options, observer)?;
     complete.publish()
@@ -76,7 +77,7 @@ pub fn build_beside(
     let mut work = Workspace::open(options)?;
     while work.plan.stage != Stage::Complete {
         match advance(&mut work, options, observer) {
-            // Nothing of it can serve a build with more files.
+            // Nothing of it is usable for a build with more files.
             Err(error @ BuildError::NoDois { .. }) => {
                 work.remove()?;
                 return Err(error);
@@ -117,7 +118,7 @@ fn advance(
             Stage::Encode
         }
         Stage::Encode => {
-            // Not at the end of the join: until this stage is entered, the join may have to be done again.
+            // Not at the end of the join: until this stage is entered, the join may have to be repeated.
             join::remove_used_up(work)?;
             let sections = encode::encode(work, observer)?;
             write_container(&work.path(workspace::COMPLETE), &sections)?;
@@ -129,7 +130,7 @@ fn advance(
     Ok(())
 }
 
-/// A graph file that is complete but not yet in its place.
+/// A graph file that is complete but not yet published.
 #[derive(Debug)]
 pub struct CompleteBuild {
     work: Workspace,
@@ -137,14 +138,14 @@ pub struct CompleteBuild {
 }
 
 impl CompleteBuild {
-    /// The complete file.
+    /// Returns the path of the complete file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.work.path(workspace::COMPLETE)
     }
 
-    /// Puts the file into its place in one step, on disk, and removes the working folder. Killed in between, the same build
-    /// does it again.
+    /// Publishes the file in one step, durably, and removes the working folder. If killed in between, the same build
+    /// repeats it.
     ///
     /// # Errors
     /// [`BuildError::Graph`] if it does not open, [`BuildError::Work`] if it cannot be renamed.
@@ -157,7 +158,7 @@ impl CompleteBuild {
         Ok(summary)
     }
 
-    /// Removes the file with the working folder: the same build starts anew.
+    /// Removes the file with the working folder: the same build starts from the beginning.
     ///
     /// # Errors
     /// [`BuildError::Work`] if the folder cannot be removed.
@@ -165,7 +166,7 @@ impl CompleteBuild {
         Ok(self.work.remove()?)
     }
 
-    /// Gives the file its name. Where the file system has hard links it keeps the one in the working folder until that is
+    /// Gives the file its name. If the file system has hard links, the name in the working folder remains until that is
     /// removed.
     fn take_place(&self) -> io::Result<()> {
         let second = self.work.path("publishing");
@@ -180,7 +181,7 @@ impl CompleteBuild {
     }
 }
 
-/// Whether the file at `out` is that of a build that was killed while it was published: the same build finishes that.
+/// Returns whether the file at `out` is from a build that was killed while publishing: the same build finishes it.
 #[must_use]
 pub fn is_half_published(out: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -202,7 +203,7 @@ mod tests {
         fn problem(&mut self, _: &Problem) {}
     }
 
-    /// The moment between the end of the join and the stage behind it.
+    /// The moment between the end of the join and the next stage.
     #[test]
     fn a_build_killed_at_the_end_of_the_join_goes_on() -> Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
@@ -228,10 +229,10 @@ mod tests {
         Ok(())
     }
 
-    /// Failures of the power in the test of it, spread over the whole build.
+    /// Number of power failures in the test, distributed over the whole build.
     const CUTS: u64 = 24;
 
-    /// Wherever the power fails, the build goes on from what the disk holds then and gives the same file.
+    /// Wherever the power fails, the build resumes from the disk's state then and gives the same file.
     #[test]
     fn a_build_survives_power_failures() -> Result<(), Box<dyn std::error::Error>> {
         let inputs = tempfile::tempdir()?;

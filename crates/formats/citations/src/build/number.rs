@@ -1,5 +1,5 @@
-//! The second stage: DOIs in order, which numbers them, and the keys by which citations find these numbers.
-//! Local ids are numbered likewise.
+//! The second stage: sorts the DOIs, which numbers them, and writes the keys by which citations find these
+//! numbers. Local ids are numbered likewise.
 
 use super::keys::{Conflicts, KEY_RECORD_BYTES, KeyTable, PartWriter, doi_key, groups, key_record, omid_key};
 use super::local_ids;
@@ -14,11 +14,11 @@ use crate::omid::Omid;
 pub(crate) const KEYS: &str = "keys";
 const PROGRESS_STEP: u64 = 1 << 16;
 
-/// Whether every key is one DOI's.
+/// Whether every key belongs to one DOI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Numbered {
     Distinct,
-    /// Two DOIs have one key: another seed is needed.
+    /// Two DOIs have the same key: another seed is needed.
     Collision,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn number(
     Ok(Numbered::Distinct)
 }
 
-/// Number of different DOIs.
+/// Returns the number of different DOIs.
 fn write_keys(work: &Workspace, observer: &mut dyn Observer) -> Result<u64, BuildError> {
     let runs = TextRuns::open(&work.path(DOIS), work.plan.doi_runs.clone())?;
     let mut keys = PartWriter::<KEY_RECORD_BYTES>::open(work, KEYS, &[])?;
@@ -66,12 +66,12 @@ fn write_keys(work: &Workspace, observer: &mut dyn Observer) -> Result<u64, Buil
     Ok(n_dois)
 }
 
-/// The number of the last of `n_dois`.
+/// Returns the number of the last of `n_dois`.
 fn number_of(n_dois: u64) -> Result<u32, BuildError> {
     u32::try_from(n_dois - 1).ok().filter(|number| *number < u32::MAX).ok_or(BuildError::TooMany)
 }
 
-/// Every key's table once: are there two numbers for one?
+/// Loads every key's table once to check whether one key has two numbers.
 fn check_keys(work: &Workspace, keys_at_once: u64) -> Result<Conflicts, BuildError> {
     let mut all = Conflicts::default();
     for group in groups(work, KEYS, keys_at_once)? {

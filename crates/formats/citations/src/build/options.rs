@@ -1,44 +1,44 @@
-//! What a build is asked for.
+//! The options of a build.
 
 use std::path::PathBuf;
 
-/// What to build from what.
+/// What to build, and from which files.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
-    /// Citation dumps: files of any packing that [`crate::source`] reads.
+    /// Citation dumps: files of any compression that [`crate::source`] reads.
     pub edges: Vec<PathBuf>,
     /// OpenCitations Meta: which DOI, OMID and PMID name the same work. Needed if `edges` name works by OMID.
     pub works: Vec<PathBuf>,
     /// Tables of the catalogue: local id, tab, DOI.
     pub ids: Vec<PathBuf>,
-    /// The graph file to make. The working folder is beside it, with `.building` behind its name.
+    /// The graph file to build. The working folder is beside it, with `.building` appended to its name.
     pub out: PathBuf,
-    /// Threads that parse.
+    /// Number of parser threads.
     pub n_threads: usize,
-    /// Rows between two points that an interrupted scan can go on from.
+    /// Rows between two checkpoints from which an interrupted scan can resume.
     pub checkpoint_rows: u64,
     /// DOIs and OMIDs whose numbers are in memory at a time, 18 bytes each.
     pub keys_at_once: u64,
-    /// What becomes of a working folder that a build from other or changed input left.
+    /// How to treat a working folder left by a build from other or changed input.
     pub leftover: Leftover,
 }
 
-/// What becomes of a working folder that a build from other or changed input left.
+/// How to treat a working folder left by a build from other or changed input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftover {
-    /// It stays, and the build stops: hours of work are not lost to a mistyped name.
+    /// Keep it and stop the build: hours of work are not lost to a mistyped name.
     Refuse,
-    /// It is removed, and the build starts anew: what runs by itself each night is not held up by what failed last night.
+    /// Remove it and start again: a nightly job is not blocked by last night's failure.
     Remove,
 }
 
 impl BuildOptions {
-    /// Rows between checkpoints if nothing else is asked: about half a minute of work.
+    /// Default number of rows between checkpoints: about half a minute of work.
     pub const CHECKPOINT_ROWS: u64 = 32_000_000;
-    /// Keys in memory if nothing else is asked: 250 MB.
+    /// Default number of keys in memory: 250 MB.
     pub const KEYS_AT_ONCE: u64 = 14_000_000;
 
-    /// Makes `out` from `edges` alone, with the usual bounds and one thread per processor.
+    /// Builds `out` from `edges` alone, with the default limits and one thread per processor.
     #[must_use]
     pub fn new(edges: Vec<PathBuf>, out: PathBuf) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Pairs of numbers, sorted externally by the first: how citations are brought into the order of either end.
+//! Pairs of numbers, sorted externally by the first: used to order citations by either end.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,11 +6,12 @@ use std::path::Path;
 use super::spool::{Batch, Merge, Run, RunReader, Runs, SortedSource, Spool};
 use crate::varint;
 
-/// Bytes of pairs sorted at once. Two batches per spool exist at a time, and sorting takes half of one more.
+/// Size of pairs sorted at once, in bytes. Two batches per spool exist at a time, and sorting takes half of
+/// one more.
 const BATCH_BYTES: usize = 32 << 20;
 const PAIR_LEN_MAX_BYTES: usize = 20;
 
-/// What is sorted by, and what goes with it.
+/// A sort key, and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) key: u64,
@@ -18,7 +19,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// A pair whose key sorts by `major`, then `minor`.
+    /// Creates a pair whose key sorts by `major`, then `minor`.
     pub(crate) fn new(major: u32, minor: u32, value: u64) -> Self {
         Self { key: u64::from(major) << 32 | u64::from(minor), value }
     }
@@ -56,11 +57,11 @@ impl Batch for PairBatch {
     }
 }
 
-/// Sorts pairs by key; pairs of one key stay in the order in which they came.
+/// Sorts pairs by key; pairs with equal keys stay in their original order.
 pub(crate) struct PairSorter(Spool<PairBatch>);
 
 impl PairSorter {
-    /// Runs go to the file at `path`, from its start.
+    /// Creates a sorter whose runs go to the file at `path`, from its start.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         Spool::open(path, Vec::new(), BATCH_BYTES).map(Self)
     }
@@ -87,7 +88,7 @@ impl PairRuns {
         self.0.list()
     }
 
-    /// All pairs in order.
+    /// Returns all pairs in order.
     pub(crate) fn merge(&self) -> SortedPairs {
         let source = |reader| PairSource { reader, current: Pair { key: 0, value: 0 } };
         SortedPairs(Merge::new(self.0.readers().into_iter().map(source).collect()))
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Many small runs come out as one stable sort would give them.
+        /// Many small runs come out as one stable sort would return them.
         #[test]
         fn merges_runs_in_order(keys in proptest::collection::vec(0_u64..500, 0..2000), batch_bytes in 16_usize..4000) {
             let folder = tempfile::TempDir::new().unwrap();

@@ -1,4 +1,5 @@
-//! The parsing half of the scan: chunks of lines become citations with keys, on several threads, in order.
+//! The parsing half of the scan: turns chunks of lines into citations with keys, on several threads, in
+//! order.
 
 use std::sync::Arc;
 
@@ -10,12 +11,12 @@ use crate::rows::{Layout, Row, RowParser, Work};
 use crate::statement::Statements;
 use crate::summary::PaletteEntry;
 
-/// Lines of a file to be parsed.
+/// Lines of a file to parse.
 pub(crate) struct Job {
     pub(crate) name: Arc<str>,
     pub(crate) layout: Layout,
     pub(crate) chunk: Chunk,
-    /// Where the build is when this chunk is done.
+    /// The position of the build when this chunk is done.
     pub(crate) position: Position,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct KeyedCitation {
     pub(crate) entry: PaletteEntry,
 }
 
-/// A work's key, and where its DOI is in [`Parsed::texts`]; no DOI for an OMID.
+/// A work's key, and the place of its DOI in [`Parsed::texts`]; no DOI for an OMID.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KeyedWork {
     pub(crate) key: u64,
@@ -38,13 +39,13 @@ pub(crate) struct KeyedWork {
 }
 
 impl KeyedWork {
-    /// The DOI; empty for an OMID.
+    /// Returns the DOI; empty for an OMID.
     pub(crate) fn doi(self, texts: &[u8]) -> &[u8] {
         &texts[self.start as usize..(self.start + self.len) as usize]
     }
 }
 
-/// What a chunk held.
+/// The content of a chunk.
 pub(crate) struct Parsed {
     pub(crate) citations: Vec<KeyedCitation>,
     pub(crate) texts: Vec<u8>,

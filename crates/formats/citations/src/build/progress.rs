@@ -1,11 +1,11 @@
-//! How a build goes, for who watches it.
+//! Reports of a build's progress.
 
 use crate::problem::Problem;
 
-/// How far a build is.
+/// The progress of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done.
+    /// The current step.
     pub step: Step,
     /// Units done, see [`Step::unit`].
     pub n_done: u64,
@@ -24,16 +24,16 @@ pub enum Step {
     Number,
     /// Replacing keys by numbers.
     Join,
-    /// Writing whom each DOI cites.
+    /// Writing what each DOI cites.
     References,
-    /// Writing who cites each DOI.
+    /// Writing what cites each DOI.
     Citations,
     /// Writing the dictionary and joining the sections.
     Finish,
 }
 
 impl Step {
-    /// The step as a word for a progress line.
+    /// Returns the step as a word for a progress line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Step {
         }
     }
 
-    /// What [`Progress::n_done`] counts.
+    /// Returns what [`Progress::n_done`] counts.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Step {
     }
 }
 
-/// Who is told how a build goes.
+/// Receives reports of a build's progress.
 pub trait Observer {
     /// Called some hundred times per step.
     fn progress(&mut self, progress: Progress);

@@ -1,5 +1,5 @@
-//! The first stage: reads the dumps once. One thread unpacks and cuts lines, several parse, this one collects
-//! what they give in the order of the files.
+//! The first stage: reads the dumps once. One thread decompresses and splits lines, several parse, this one
+//! collects their results in the order of the files.
 
 use std::collections::HashMap;
 use std::io;
@@ -37,16 +37,17 @@ pub(crate) const OTHER_DOIS: &str = "other-dois";
 pub(crate) const OTHER_DOI_MARK: u64 = 1 << 63;
 /// Local ids with row and key, in runs.
 pub(crate) const IDS: &str = "ids";
-/// Chunks on their way between threads, per thread: bounds memory to some megabytes.
+/// Chunks in transit between threads, per thread: bounds memory to some megabytes.
 const CHUNKS_AHEAD: usize = 3;
-/// Keys of DOIs seen lately, which need not be collected again: 128 MB.
+/// Keys of recently seen DOIs, which need not be collected again: 128 MB.
 const SEEN_SLOTS_LOG: u32 = 24;
-/// Slots of a small input's table of keys seen lately.
+/// Slots of a small input's table of recently seen keys.
 const SEEN_SLOTS_LOG_MIN: u32 = 16;
-/// Between a local id and its DOI's spelling. Ids with control characters are refused, so ids sort as with it.
+/// Separates a local id from its DOI's spelling. Ids with control characters are refused, so ids sort as with
+/// it.
 pub(crate) const SPELLING_MARK: u8 = 0;
 
-/// Reads what is not yet read.
+/// Reads the remaining input.
 pub(crate) fn scan(
     work: &mut Workspace,
     options: &BuildOptions,
@@ -73,10 +74,10 @@ pub(crate) fn scan(
     Ok(())
 }
 
-/// Why the reading thread stopped.
+/// Why the reader thread stopped.
 enum ReadEnd {
     Failed(BuildError),
-    /// The collector is gone, and says why itself.
+    /// The collector is gone, and reports why itself.
     Hung,
 }
 
@@ -118,12 +119,12 @@ fn scan_edges(collector: &mut Collector<'_>, index: usize, input: &Input) -> Res
 fn parse_all(jobs: &Receiver<Job>, results: &SyncSender<Parsed>, seed: u64) {
     for job in jobs {
         if results.send(parse(&job, seed)).is_err() {
-            return; // The collector failed and says why itself.
+            return; // The collector failed and reports why itself.
         }
     }
 }
 
-/// Takes results in the order in which jobs were handed out: round and round the threads.
+/// Collects results in the order in which jobs were handed out: round-robin over the threads.
 fn collect_all(collector: &mut Collector<'_>, results: &[Receiver<Parsed>]) -> Result<(), BuildError> {
     for receiver in results.iter().cycle() {
         match receiver.recv() {
@@ -134,7 +135,7 @@ fn collect_all(collector: &mut Collector<'_>, results: &[Receiver<Parsed>]) -> R
     Ok(())
 }
 
-/// Cuts members into jobs.
+/// Splits members into jobs.
 struct MemberReader {
     jobs: Vec<SyncSender<Job>>,
     n_sent: usize,
@@ -208,14 +209,14 @@ fn scan_ids(collector: &mut Collector<'_>, index: usize, input: &Input) -> Resul
     })
 }
 
-/// Which member of a file is next.
+/// The number of the next member of a file.
 struct MemberCount {
     index: usize,
     n_members: usize,
 }
 
 impl MemberCount {
-    /// The position behind the next member; `None` if `done` is behind it already.
+    /// Returns the position after the next member; `None` if `done` is already beyond it.
     fn next_after(&mut self, done: Position) -> Option<Position> {
         self.n_members += 1;
         let position = Position { n_inputs: self.index, n_members: self.n_members, n_lines: 0 };
@@ -223,7 +224,7 @@ impl MemberCount {
     }
 }
 
-/// Where everything read goes.
+/// Collects everything that was read.
 struct Collector<'a> {
     work: &'a mut Workspace,
     observer: &'a mut dyn Observer,
@@ -372,7 +373,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Puts all there is on disk and saves how far it goes.
+    /// Syncs everything to disk and saves the position.
     fn checkpoint(&mut self) -> Result<(), BuildError> {
         self.n_rows_at_checkpoint = n_all_rows(self.work);
         self.work.plan.edge_lens = self.edges.checkpoint()?.to_vec();
@@ -384,7 +385,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Stops early if all works are named by OMID and nothing can tell their DOIs.
+    /// Stops early if all works are named by OMID and there is no source for their DOIs.
     fn check_names(&self) -> Result<(), BuildError> {
         let n_rows = self.work.plan.counts.n_rows_kept;
         if !self.has_works && 0 < n_rows && self.work.plan.doi_runs.is_empty() {
@@ -419,31 +420,31 @@ fn without_control(row: IdRow<'_>) -> Result<IdRow<'_>, Reason> {
     Err(Reason::ControlInId { value })
 }
 
-/// Remembers keys for as long as no other takes their slot.
+/// Remembers keys until another one takes their slot.
 struct Seen {
     slots: Vec<u64>,
     shift: u32,
 }
 
 impl Seen {
-    /// As many slots as an input of that size can fill.
+    /// Creates as many slots as an input of that size can fill.
     fn for_input(n_bytes: u64) -> Self {
         let log = n_bytes.max(1).ilog2().clamp(SEEN_SLOTS_LOG_MIN, SEEN_SLOTS_LOG);
         Self { slots: vec![0; 1 << log], shift: u64::BITS - log }
     }
 
-    /// Whether the key was asked for lately; from now on it was.
+    /// Returns whether the key was seen recently, and marks it as seen.
     fn has_lately(&mut self, key: u64) -> bool {
         let slot = &mut self.slots[(key >> self.shift) as usize];
         std::mem::replace(slot, key) == key
     }
 }
 
-/// Numbers what citations say beside their dates, in the order in which it is met.
+/// Numbers what citations say besides their dates, in order of first occurrence.
 struct Symbols {
     entries: Vec<(PaletteEntry, u64)>,
     places: HashMap<PaletteEntry, u32>,
-    /// The last answer: rows of one file say mostly the same.
+    /// The last answer: rows of one file are mostly the same.
     last: Option<(PaletteEntry, u32)>,
 }
 
@@ -453,7 +454,8 @@ impl Symbols {
         Self { entries: entries.to_vec(), places, last: None }
     }
 
-    /// The entry's symbol. With a palette full of OCI prefixes, which takes an absurd input, the prefixes go.
+    /// Returns the entry's symbol. If the palette is full of OCI prefixes, which takes an absurd input, the
+    /// prefixes are dropped.
     fn of(&mut self, entry: PaletteEntry) -> u32 {
         const PLAIN_ENTRIES: usize = 9; // Three statements of two kinds, without prefixes.
         if let Some((_, place)) = self.last.filter(|(last, _)| *last == entry) {

@@ -1,4 +1,4 @@
-//! Writing sections as files of their own.
+//! Writes sections as separate files.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,23 +12,23 @@ use crate::elias_fano::EliasFanoWriter;
 
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Where a section is written.
+/// Returns the path of a section.
 pub(crate) fn section_path(work: &Workspace, section: Section) -> PathBuf {
     work.path(&format!("section-{}", section.name()))
 }
 
-/// A file to write a section to.
+/// Creates a file for a section.
 pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?))
 }
 
-/// Writes what is buffered and closes.
+/// Flushes and closes.
 pub(crate) fn close(file: BufWriter<File>) -> io::Result<()> {
     file.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok(())
 }
 
-/// A rising sequence whose end is not known yet: kept as words in a file until it is.
+/// A rising sequence whose length is not known yet: kept as words in a file until it is.
 pub(crate) struct Sequence {
     path: PathBuf,
     file: BufWriter<File>,

@@ -1,7 +1,7 @@
 //! External sorting: batches are sorted in memory and appended to one file as runs; runs are merged in one pass.
 //!
-//! While one batch is sorted and written by a thread of its own, the next one is filled. Any number of runs shares
-//! one file and one bound of read buffers, so neither memory nor open files grow with the input.
+//! While one batch is sorted and written by a separate thread, the next one is filled. Any number of runs shares
+//! one file and one limit of read buffers, so neither memory nor open files grow with the input.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 
 use super::disk;
 
-/// Read buffers of all runs of a merge together, in bytes.
+/// Size of the read buffers of all runs of a merge together, in bytes.
 const MERGE_BYTES: usize = 96 << 20;
 const RUN_BUFFER_MIN_BYTES: usize = 4 << 10;
 const RUN_BUFFER_MAX_BYTES: usize = 1 << 20;
@@ -23,9 +23,9 @@ const WRITE_BUFFER_BYTES: usize = 1 << 18;
 
 /// Records that are collected, sorted and written together.
 pub(crate) trait Batch: Default + Send + 'static {
-    /// Memory it takes, in bytes, to be compared with the bound.
+    /// Returns the memory it takes, in bytes, to be compared with the limit.
     fn len_bytes(&self) -> usize;
-    /// Sorts, writes and forgets its records. Equal ones stay in the order in which they came.
+    /// Sorts, writes and clears its records. Equal ones stay in their original order.
     fn drain_sorted(&mut self, sink: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -46,19 +46,20 @@ pub(crate) struct Spool<B> {
 }
 
 impl<B: Batch> Spool<B> {
-    /// Goes on behind `runs` of the file at `path`, which is made if missing and cut behind the last run.
+    /// Continues after `runs` of the file at `path`, which is created if missing and truncated after the last
+    /// run.
     pub(crate) fn open(path: &Path, runs: Vec<Run>, batch_bytes: usize) -> io::Result<Self> {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
         file.set_len(end_of(&runs))?;
         Ok(Self { file: Arc::new(file), runs, batch: B::default(), batch_bytes, worker: None })
     }
 
-    /// The batch to add to; call [`Spool::settle`] afterwards.
+    /// Returns the batch to add to; call [`Spool::settle`] afterwards.
     pub(crate) fn batch(&mut self) -> &mut B {
         &mut self.batch
     }
 
-    /// Hands the batch over once it is full.
+    /// Hands over the batch if it is full.
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         if self.batch.len_bytes() < self.batch_bytes {
             return Ok(());
@@ -82,7 +83,7 @@ impl<B: Batch> Spool<B> {
         Ok(())
     }
 
-    /// Waits for the run being written; gives its emptied batch for reuse.
+    /// Waits for the run being written; returns its emptied batch for reuse.
     fn join_worker(&mut self) -> io::Result<B> {
         let Some(worker) = self.worker.take() else { return Ok(B::default()) };
         let (spare, end) = worker.join().map_err(|_| io::Error::other("a sorting thread failed"))??;
@@ -90,7 +91,7 @@ impl<B: Batch> Spool<B> {
         Ok(spare)
     }
 
-    /// Writes all there is and puts it on disk; the runs so far.
+    /// Writes everything and syncs it to disk; returns the runs so far.
     pub(crate) fn checkpoint(&mut self) -> io::Result<&[Run]> {
         if 0 < self.batch.len_bytes() {
             self.hand_over()?;
@@ -127,12 +128,12 @@ impl Runs {
         Ok(Self { file: Arc::new(File::open(path)?), runs })
     }
 
-    /// The list that [`Runs::open`] takes.
+    /// Returns the list that [`Runs::open`] takes.
     pub(crate) fn list(&self) -> &[Run] {
         &self.runs
     }
 
-    /// Readers of all runs, whose buffers together keep within the bound.
+    /// Returns readers of all runs, whose buffers together are within the limit.
     pub(crate) fn readers(&self) -> Vec<RunReader> {
         let share = MERGE_BYTES / self.runs.len().max(1);
         let buffer_bytes = share.clamp(RUN_BUFFER_MIN_BYTES, RUN_BUFFER_MAX_BYTES);
@@ -159,7 +160,7 @@ pub(crate) struct RunReader {
 }
 
 impl RunReader {
-    /// The bytes at hand: at least `n_wanted`, or all that are left.
+    /// Returns the current bytes: at least `n_wanted`, or all that are left.
     pub(crate) fn fill(&mut self, n_wanted: usize) -> io::Result<&[u8]> {
         if self.buffer.len() - self.consumed < n_wanted && self.next_at < self.end {
             self.refill(n_wanted)?;
@@ -188,15 +189,15 @@ impl RunReader {
 pub(crate) struct Merge<S: SortedSource> {
     sources: Vec<S>,
     heap: BinaryHeap<Reverse<(S::Key, usize)>>,
-    /// The source whose record was given last, to be moved on before the next.
+    /// Whether the source whose record was returned last must advance before the next.
     is_started: bool,
 }
 
 /// A sorted run being read: one current record at a time.
 pub(crate) trait SortedSource {
-    /// What is sorted by.
+    /// The sort key.
     type Key: Ord + Clone;
-    /// Moves to the next record and gives its key; `None` at the end.
+    /// Moves to the next record and returns its key; `None` at the end.
     fn advance(&mut self) -> io::Result<Option<Self::Key>>;
 }
 
@@ -205,7 +206,7 @@ impl<S: SortedSource> Merge<S> {
         Self { heap: BinaryHeap::with_capacity(sources.len()), sources, is_started: false }
     }
 
-    /// The source that stands at the next record; `None` after the last.
+    /// Returns the source positioned at the next record; `None` after the last.
     pub(crate) fn next_source(&mut self) -> io::Result<Option<&S>> {
         if self.is_started {
             self.move_on()?;
@@ -248,7 +249,7 @@ impl<const N: usize> Records<N> {
         Ok(Self { file: io::BufReader::with_capacity(WRITE_BUFFER_BYTES, File::open(path)?) })
     }
 
-    /// The next record; `None` at the end of the file.
+    /// Returns the next record; `None` at the end of the file.
     pub(crate) fn next(&mut self) -> io::Result<Option<[u8; N]>> {
         let mut record = [0; N];
         match self.file.read_exact(&mut record) {

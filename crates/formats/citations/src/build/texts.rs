@@ -1,5 +1,5 @@
-//! Texts with two numbers each, sorted externally and made unique: DOIs with what else names them,
-//! local ids with their row.
+//! Texts with two numbers each, sorted externally and deduplicated: DOIs with their other identifiers, local
+//! ids with their row.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,11 +8,11 @@ use super::spool::{Batch, Merge, Run, RunReader, Runs, SortedSource, Spool};
 use crate::dictionary::{TEXT_LEN_MAX_BYTES, shared_len};
 use crate::varint;
 
-/// Bytes of texts sorted at once; two batches exist at a time.
+/// Size of texts sorted at once, in bytes; two batches exist at a time.
 const BATCH_BYTES: usize = 48 << 20;
 const RECORD_LEN_MAX_BYTES: usize = TEXT_LEN_MAX_BYTES + 40;
 
-/// A text and what goes with it.
+/// A text and its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text<'a> {
     pub(crate) bytes: &'a [u8],
@@ -88,7 +88,7 @@ impl Encoder {
 pub(crate) struct TextSorter(Spool<TextBatch>);
 
 impl TextSorter {
-    /// Goes on behind `runs` of the file at `path`.
+    /// Continues after `runs` of the file at `path`.
     pub(crate) fn open(path: &Path, runs: Vec<Run>) -> io::Result<Self> {
         Spool::open(path, runs, BATCH_BYTES).map(Self)
     }
@@ -97,7 +97,7 @@ impl TextSorter {
     pub(crate) fn push(&mut self, text: Text<'_>) -> io::Result<()> {
         debug_assert!(text.bytes.len() <= TEXT_LEN_MAX_BYTES);
         let batch = self.0.batch();
-        // A batch is bounded far below 4 GB.
+        // A batch is limited to far below 4 GB.
         let (start, len) = (batch.bytes.len() as u32, text.bytes.len() as u32);
         batch.bytes.extend_from_slice(text.bytes);
         batch.entries.push(Entry { start, len, first: text.first, second: text.second });
@@ -117,7 +117,7 @@ impl TextRuns {
         Runs::open(path, runs).map(Self)
     }
 
-    /// All texts in order; equal ones of different runs more than once.
+    /// Returns all texts in order; equal ones of different runs more than once.
     pub(crate) fn merge(&self) -> SortedTexts {
         let source = |reader| TextSource { reader, text: Vec::new(), first: 0, second: 0 };
         SortedTexts(Merge::new(self.0.readers().into_iter().map(source).collect()))

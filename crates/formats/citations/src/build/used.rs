@@ -8,7 +8,7 @@ use crate::build::workspace::Workspace;
 /// Which DOIs have a citation or a local id.
 pub(crate) const USED: &str = "used";
 
-/// Which candidates are in the graph, and their final numbers: the candidates left out are not counted.
+/// Which candidates are in the graph, and their final numbers, which skip the omitted candidates.
 #[derive(Debug)]
 pub(crate) struct Used {
     words: Vec<u64>,
@@ -33,7 +33,7 @@ impl Used {
         close(file)
     }
 
-    /// Reads what the join wrote, and counts.
+    /// Reads the result of the join, and counts.
     pub(crate) fn read(work: &Workspace) -> io::Result<Self> {
         let mut records = crate::build::spool::Records::<8>::open(&work.path(USED))?;
         let (mut words, mut ranks, mut n_used) = (Vec::new(), Vec::new(), 0);
@@ -52,14 +52,14 @@ impl Used {
         word.is_some_and(|word| word >> (candidate % 64) & 1 == 1)
     }
 
-    /// The final number of a used candidate.
+    /// Returns the final number of a used candidate.
     pub(crate) fn rank(&self, candidate: u32) -> u32 {
         let word = candidate as usize / 64;
         let before = self.words[word] & ((1 << (candidate % 64)) - 1);
         self.ranks[word] + before.count_ones()
     }
 
-    /// How many are used.
+    /// Returns the number of used candidates.
     pub(crate) fn n_used(&self) -> u64 {
         u64::from(self.ranks.last().copied().unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! The working folder of a build: a lock, a plan that says how far the build is, and temporary files.
+//! The working folder of a build: a lock, a plan with the build's progress, and temporary files.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) const COMPLETE: &str = "complete";
 const PLAN: &str = "plan.json";
 const LOCK: &str = "lock";
 
-/// What is to be done next.
+/// The next stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
     Scan,
@@ -30,7 +30,7 @@ pub(crate) enum Stage {
     Complete,
 }
 
-/// What a file is read for.
+/// The purpose of an input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Role {
     Edges,
@@ -38,7 +38,7 @@ pub(crate) enum Role {
     Ids,
 }
 
-/// A file of the input, as it was when the build began.
+/// An input file, as it was when the build began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Input {
     pub(crate) role: Role,
@@ -58,7 +58,7 @@ pub(crate) struct Position {
     pub(crate) n_lines: u64,
 }
 
-/// What is known so far: all that the next stage needs beside the files.
+/// The state so far: everything that the next stage needs besides the files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     format: u32,
@@ -75,7 +75,7 @@ pub(crate) struct Plan {
     /// Further DOIs of works, whether or not the works have a citation.
     pub(crate) n_other_dois: u64,
     pub(crate) id_runs: Vec<Run>,
-    /// DOIs before those without citation or local id are left out.
+    /// DOIs before those without citation or local id are omitted.
     pub(crate) n_candidates: u64,
     pub(crate) n_local_ids: u64,
     pub(crate) n_spellings: u64,
@@ -130,7 +130,7 @@ impl Workspace {
         let inputs = inputs(options)?;
         let plan = match read_plan(&folder.join(PLAN))? {
             None => Plan::new(inputs, 0),
-            // What was published is done with: the folder was about to be removed.
+            // A published build is finished: the folder was about to be removed.
             Some(plan) if plan.stage == Stage::Complete && !folder.join(COMPLETE).exists() => {
                 Plan::new(inputs, 0)
             }
@@ -159,8 +159,8 @@ impl Workspace {
         self.plan.inputs.clone()
     }
 
-    /// Saves the plan: what it says is done stays done, also when the power fails. The names of the files that it speaks of
-    /// are on disk before it is, and it is before any file goes that it needs no more.
+    /// Saves the plan durably: stages it marks as done stay done, even after a power failure. The names of the files it
+    /// refers to are synced before it, and it is synced before any file that it no longer needs is removed.
     pub(crate) fn save(&self) -> io::Result<()> {
         let text = serde_json::to_vec(&self.plan)?;
         let temporary = self.path("plan.new");
@@ -171,10 +171,10 @@ impl Workspace {
         disk::sync_folder(&self.folder)
     }
 
-    /// Saves that `stage` is next. What the stages before it wrote is on disk by then: after a power failure they are not
-    /// done again.
+    /// Saves that `stage` is next. The output of the preceding stages is on disk by then: after a power failure they
+    /// are not repeated.
     pub(crate) fn enter(&mut self, stage: Stage) -> io::Result<()> {
-        // Of a build that is complete, the one file that is left to publish is on disk already.
+        // For a complete build, the one file that is left to publish is on disk already.
         if stage != Stage::Complete {
             self.sync_files()?;
         }
@@ -192,13 +192,13 @@ impl Workspace {
         Ok(())
     }
 
-    /// Forgets all that was done and takes the next seed.
+    /// Discards everything done so far and takes the next seed.
     pub(crate) fn start_over(&mut self) -> io::Result<()> {
         self.plan = Plan::new(self.plan.inputs.clone(), self.plan.seed + 1);
         self.save()
     }
 
-    /// Removes the folder: the plan first, so that half a removal is no build to go on with.
+    /// Removes the folder: the plan first, so that a half-removed folder cannot be resumed.
     pub(crate) fn remove(self) -> io::Result<()> {
         match fs::remove_file(self.path(PLAN)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -207,14 +207,14 @@ impl Workspace {
     }
 }
 
-/// The output's name with `.building` behind it.
+/// Returns the output's name with `.building` appended.
 pub(crate) fn folder_of(out: &Path) -> PathBuf {
     let mut name = out.as_os_str().to_owned();
     name.push(".building");
     PathBuf::from(name)
 }
 
-/// Removes all files of a locked folder but the lock, the plan first.
+/// Removes all files of a locked folder except the lock, the plan first.
 fn empty(folder: &Path) -> io::Result<()> {
     fs::remove_file(folder.join(PLAN))?;
     for entry in fs::read_dir(folder)? {
@@ -258,7 +258,7 @@ fn read_plan(path: &Path) -> Result<Option<Plan>, BuildError> {
     }
 }
 
-/// The plan, if it is about the same files in the same state.
+/// Returns the plan, if it is for the same files in the same state.
 fn resumable(plan: Plan, inputs: &[Input], folder: &Path) -> Result<Plan, BuildError> {
     let other = |what: String| BuildError::OtherBuild { folder: folder.to_owned(), what };
     if plan.format != FORMAT_VERSION {

@@ -1,4 +1,4 @@
-//! What tests build with.
+//! Shared parts of tests that build graphs.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ impl Observer for Collecting {
     }
 }
 
-/// Options that make `graph` in a folder.
+/// Returns options that build `graph` in a folder.
 pub(crate) fn options(edges: &[PathBuf], folder: &Path) -> BuildOptions {
     BuildOptions { n_threads: 2, ..BuildOptions::new(edges.to_vec(), folder.join("graph")) }
 }

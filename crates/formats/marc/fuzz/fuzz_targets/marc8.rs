@@ -1,4 +1,4 @@
-//! Any bytes as MARC-8, and what was read back and forth.
+//! Any bytes as MARC-8, and the result encoded and decoded again.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes through every reader, and what was read through every writer.
+//! Any bytes through every reader, and the result through every writer.
 //!
 //!     cargo +nightly fuzz run read ../../../../../shared/data/marc/broken
 //!

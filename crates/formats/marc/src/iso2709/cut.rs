@@ -8,8 +8,8 @@ use crate::format::UTF8_BOM;
 use crate::leader::{LEADER_LEN_BYTES, digits};
 use crate::problem::{Fault, excerpt};
 
-/// Finds the next record. The leader's length counts if a record terminator stands at its end and no other
-/// record begins before; else the next record terminator counts, or the leader of the next record.
+/// Finds the next record. The leader's length is used if a record terminator is at its end and no other
+/// record begins before; otherwise the next record terminator, or the leader of the next record.
 pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
     let skip = filler_len(data, rest);
     let data = &data[skip..];
@@ -34,8 +34,9 @@ pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
     }
 }
 
-/// Bytes that real files have between records: line ends, blanks, padding, end-of-file marks, a byte order
-/// mark, a second record terminator. Blanks may also be the length that a leader does not state.
+/// Returns the length of bytes that real files have between records: line ends, blanks, padding, end-of-file
+/// marks, a byte order mark, a second record terminator. Blanks may also be the length that a leader does not
+/// state.
 fn filler_len(data: &[u8], rest: Rest) -> usize {
     let mut at = 0;
     while let Some(&byte) = data.get(at) {
@@ -50,17 +51,18 @@ fn filler_len(data: &[u8], rest: Rest) -> usize {
     at
 }
 
-/// Whether bytes look like a leader, from the indicator count on.
+/// Returns whether bytes look like a leader, from the indicator count on.
 fn is_leader_end(data: &[u8]) -> bool {
     data.get(10..12) == Some(b"22") && data.get(20..22) == Some(b"45")
 }
 
-/// Whether a record terminator inside is followed by a leader: the stated length then spans two records.
+/// Returns whether a record terminator inside is followed by a leader: the stated length then spans two
+/// records.
 fn holds_two_records(data: &[u8]) -> bool {
     memchr_iter(RECORD_TERMINATOR, &data[..data.len() - 1]).any(|at| is_leader(&data[at + 1..]))
 }
 
-/// The end of a record whose leader is wrong about it, and what is wrong.
+/// Returns the end of a record whose leader is wrong about it, and what is wrong.
 fn by_terminators(data: &[u8], stated: Option<usize>) -> Option<(usize, Fault)> {
     let end = memchr(RECORD_TERMINATOR, data);
     let searched = &data[..end.unwrap_or(data.len())];
@@ -84,7 +86,7 @@ fn next_leader(data: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether bytes look like a leader beyond doubt: digits, indicator and subfield code counts, entry map.
+/// Returns whether bytes look like a leader beyond doubt: digits, indicator and subfield code counts, entry map.
 fn is_leader(data: &[u8]) -> bool {
     let Some(leader) = data.get(..LEADER_LEN_BYTES) else { return false };
     digits(&leader[..5]).is_some()
@@ -93,7 +95,7 @@ fn is_leader(data: &[u8]) -> bool {
         && is_leader_end(leader)
 }
 
-/// What is wrong with bytes that end with the input instead of a terminator.
+/// Returns what is wrong with bytes that end with the input instead of a terminator.
 fn unended(data: &[u8]) -> Fault {
     let has_length = data.get(..5).and_then(digits).is_some();
     if has_length || memchr(FIELD_TERMINATOR, data).is_some() {

@@ -1,4 +1,4 @@
-//! From slices to an owned record in Unicode.
+//! Decodes slices into an owned record in Unicode.
 
 use super::shape::{Part, Shape, parts, shape};
 use super::view::{FieldView, RecordView};

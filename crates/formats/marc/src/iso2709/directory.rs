@@ -1,4 +1,4 @@
-//! Entries of a directory, as they stand there.
+//! Entries of a directory, as they are in the record.
 
 use crate::iso2709::ENTRY_LEN_BYTES;
 use crate::leader::digits;

@@ -1,4 +1,4 @@
-//! Where the fields of a record are: by the directory where it is right, by the terminators where it is not.
+//! Where the fields of a record are: by the directory if it is right, by the terminators if it is not.
 
 use memchr::memchr;
 
@@ -37,7 +37,7 @@ pub(super) fn lay_out(bytes: &[u8], report: &mut Report) -> Vec<Span> {
     layout.spans
 }
 
-/// The leader's base address, if a directory of whole entries ends there.
+/// Returns the leader's base address, if a directory of whole entries ends there.
 fn stated_base(bytes: &[u8]) -> Option<usize> {
     let base = digits(bytes.get(12..17)?)?;
     let directory_len = base.checked_sub(LEADER_LEN_BYTES + 1)?;
@@ -54,13 +54,13 @@ fn data_end(bytes: &[u8]) -> usize {
     }
 }
 
-/// The fields: what lies between the base address and the end of the data.
+/// Returns the fields: the bytes between the base address and the end of the data.
 fn data(bytes: &[u8], base: usize) -> &[u8] {
     &bytes[base..data_end(bytes).max(base)]
 }
 
 impl Layout<'_> {
-    /// Walks the directory. `false` when an entry does not fit; nothing is kept then.
+    /// Walks the directory. `false` if an entry does not fit; nothing is kept then.
     fn by_directory(&mut self, bytes: &[u8], base: usize) -> bool {
         let directory = bytes[LEADER_LEN_BYTES..base - 1].as_chunks::<ENTRY_LEN_BYTES>().0;
         let Some(data) = bytes.get(base..data_end(bytes)) else { return false };
@@ -85,7 +85,7 @@ impl Layout<'_> {
         true
     }
 
-    /// A directory that does not end where the leader says.
+    /// Handles a directory that does not end where the leader says.
     fn without_base(&mut self, bytes: &[u8]) {
         let from = bytes.len().min(LEADER_LEN_BYTES);
         let Some(end) = memchr(FIELD_TERMINATOR, &bytes[from..]).map(|at| from + at) else {
@@ -162,7 +162,7 @@ impl Layout<'_> {
     }
 }
 
-/// Start and end (behind the terminator) of the field in the data, if one begins and ends there.
+/// Returns start and end (after the terminator) of the field in the data, if one begins and ends there.
 fn field_of(entry: &Entry, data: &[u8]) -> Option<(usize, usize)> {
     let (len, start) = stated_field(entry)?;
     let end = start + len;
@@ -171,7 +171,7 @@ fn field_of(entry: &Entry, data: &[u8]) -> Option<(usize, usize)> {
     (begins && ends).then_some((start, end))
 }
 
-/// The named fields in the order of the directory.
+/// Returns the named fields in the order of the directory.
 fn spans(entries: &[Entry], fields: &[Piece], names: &[Option<usize>], base: usize) -> Vec<Span> {
     let mut named: Vec<(usize, Span)> = fields
         .iter()

@@ -2,8 +2,8 @@
 //!
 //! A record is a leader of 24 bytes, a directory of twelve bytes for each field (tag, length, start), a field
 //! terminator, the fields each with its terminator, and a record terminator. All lengths are decimal digits and
-//! count bytes, which is what real records get wrong most: after an edit, or where a program counted characters.
-//! So lengths are believed where a terminator stands at their end, and the terminators alone where it does not.
+//! count bytes, which is the most frequent error in real records: after an edit, or where a program counted
+//! characters. So a length is trusted if there is a terminator at its end; otherwise only the terminators are.
 //!
 //! Source: MARC 21 Specifications for Record Structure (Library of Congress); ISO 2709:2008.
 

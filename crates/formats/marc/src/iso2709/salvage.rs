@@ -1,5 +1,5 @@
-//! Finding fields where the directory is wrong: which bytes are the directory, what lies between the terminators,
-//! and which entry names which field.
+//! Finds fields if the directory is wrong: which bytes are the directory, what is between the terminators, and
+//! which entry names which field.
 
 use memchr::memchr_iter;
 
@@ -8,7 +8,7 @@ use crate::iso2709::directory::{Entry, stated_field};
 use crate::leader::LEADER_LEN_BYTES;
 use crate::problem::Fault;
 
-/// The directory that ends at `end`, and what is wrong with it: from byte 24 or, where the leader has
+/// Returns the directory that ends at `end`, and what is wrong with it: from byte 24 or, if the leader has
 /// lost or gained bytes, as far back as whole entries of digits go.
 pub(super) fn directory_before(bytes: &[u8], end: usize, n_fields: usize) -> (Vec<Entry>, Option<Fault>) {
     let usual = &bytes[LEADER_LEN_BYTES.min(end)..end];
@@ -29,8 +29,8 @@ pub(super) fn directory_before(bytes: &[u8], end: usize, n_fields: usize) -> (Ve
     (aligned[aligned.len() - n_good..].to_vec(), None)
 }
 
-/// A directory whose later entries have six digits for the start, as some programs write records beyond 99,999
-/// bytes. How many there are follows from the number of fields; the sixth digit is cut off.
+/// Reads a directory whose later entries have six digits for the start, as some programs write records beyond
+/// 99,999 bytes. The number of such entries follows from the number of fields; the sixth digit is cut off.
 fn overgrown(directory: &[u8], n_fields: usize) -> Option<Vec<Entry>> {
     let n_long = directory.len().checked_sub(n_fields * ENTRY_LEN_BYTES)?;
     let n_short = n_fields.checked_sub(n_long)?;
@@ -53,7 +53,7 @@ pub(super) struct Piece {
     pub(super) is_ended: bool,
 }
 
-/// All pieces of the data.
+/// Returns all pieces of the data.
 pub(super) fn split(data: &[u8]) -> Vec<Piece> {
     let mut start = 0;
     let mut pieces = Vec::new();
@@ -67,16 +67,16 @@ pub(super) fn split(data: &[u8]) -> Vec<Piece> {
     pieces
 }
 
-/// Most terminators inside of fields that are looked for in one record.
+/// Maximum number of terminators inside of fields that are looked for in one record.
 const INNER_TERMINATORS_MAX: usize = 32;
-/// Most entries of a record in which they are looked for: the work grows with the product.
+/// Maximum number of entries of a record in which they are looked for: the work grows with the product.
 const JOINED_ENTRIES_MAX: usize = 1_000;
 
-/// Puts together the pieces of fields that have terminators inside, where there are more pieces than entries.
+/// Joins the pieces of fields that have terminators inside, if there are more pieces than entries.
 ///
-/// Of all ways to deal out the pieces in order, the one whose lengths deviate least from the stated ones in sum; it
-/// counts only if each field that was put together is within a quarter of its stated length. Lengths need not
-/// be exact, because the same records often were converted to another encoding later.
+/// Of all ways to distribute the pieces in order, it takes the one with the least total deviation from the stated
+/// lengths; it counts only if each joined field is within a quarter of its stated length. Lengths need not be
+/// exact, because such records often were converted to another encoding later.
 pub(super) fn join(entries: &[Entry], pieces: &[Piece]) -> Option<Vec<Piece>> {
     let n_surplus = pieces.len().checked_sub(entries.len())?;
     if !(1..=INNER_TERMINATORS_MAX).contains(&n_surplus) || JOINED_ENTRIES_MAX < entries.len() {
@@ -106,8 +106,8 @@ fn deviation(field: &Piece, stated: usize) -> usize {
     (field.end + 1 - field.start).abs_diff(stated)
 }
 
-/// For each field the number of terminators inside, by dynamic programming over the fields and the terminators
-/// used up so far.
+/// Returns for each field the number of terminators inside, by dynamic programming over the fields and the
+/// terminators used so far.
 fn inner_terminators(stated: &[usize], pieces: &[Piece], n_surplus: usize) -> Vec<usize> {
     const UNREACHED: usize = usize::MAX / 2;
     let mut costs = vec![UNREACHED; n_surplus + 1];
@@ -142,10 +142,10 @@ fn inner_terminators(stated: &[usize], pieces: &[Piece], n_surplus: usize) -> Ve
     n_inner
 }
 
-/// For each field the number of its directory entry, if it has one.
+/// Returns for each field the number of its directory entry, if it has one.
 ///
-/// With as many fields as entries they belong together in the order of the entries' starts: lengths go wrong more
-/// often than the order. With other numbers, exact entries keep their fields and the rest is dealt out in order.
+/// With as many fields as entries they are matched in the order of the entries' starts: lengths are wrong more
+/// often than the order. Otherwise, exact entries keep their fields and the rest is distributed in order.
 pub(super) fn name_fields(entries: &[Entry], fields: &[Piece]) -> Vec<Option<usize>> {
     let order = entry_order(entries);
     if entries.len() == fields.len() {
@@ -170,8 +170,8 @@ pub(super) fn name_fields(entries: &[Entry], fields: &[Piece]) -> Vec<Option<usi
     names
 }
 
-/// Entries by their starts, if those are all different numbers that have not run over five digits; else as
-/// the directory has them.
+/// Orders entries by their starts, if those are all different numbers that have not overflowed five digits;
+/// otherwise as in the directory.
 fn entry_order(entries: &[Entry]) -> Vec<usize> {
     let starts: Option<Vec<(usize, usize)>> = entries
         .iter()

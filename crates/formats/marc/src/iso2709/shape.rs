@@ -1,12 +1,12 @@
-//! How the bytes of a field are taken apart: the one place that knows the quirks of real fields, for the
-//! decoder and for the direct way to JSON.
+//! Splits the bytes of a field: the one place that knows the quirks of real fields, for the decoder and for
+//! the direct conversion to JSON.
 
 use super::SUBFIELD_DELIMITER;
 use super::view::FieldView;
 use crate::iso2709::view::is_control;
 use crate::problem::Fault;
 
-/// What a field consists of, as slices.
+/// The parts of a field, as slices.
 pub(crate) enum Shape<'a> {
     /// One text.
     Control(&'a [u8]),
@@ -14,7 +14,7 @@ pub(crate) enum Shape<'a> {
     Data([char; 2], &'a [u8]),
 }
 
-/// Takes a field apart; faults come with their offset in the field.
+/// Splits a field; faults come with their offset in the field.
 pub(crate) fn shape<'a>(field: &FieldView<'a>, mut report: impl FnMut(usize, Fault)) -> Shape<'a> {
     let bytes = field.bytes;
     if is_control(field.tag, bytes) {
@@ -34,7 +34,7 @@ pub(crate) fn shape<'a>(field: &FieldView<'a>, mut report: impl FnMut(usize, Fau
     Shape::Data(indicators(&bytes[..start], report), &bytes[start..])
 }
 
-/// Two indicators out of whatever stands before the first subfield.
+/// Takes two indicators from whatever precedes the first subfield.
 fn indicators(bytes: &[u8], mut report: impl FnMut(usize, Fault)) -> [char; 2] {
     let (first, len) = first_char(bytes).unwrap_or((' ', 0));
     let rest = &bytes[len..];
@@ -51,7 +51,7 @@ fn indicators(bytes: &[u8], mut report: impl FnMut(usize, Fault)) -> [char; 2] {
     [first, second]
 }
 
-/// The first character and its length in bytes; a byte that is not UTF-8 is U+FFFD.
+/// Returns the first character and its length in bytes; a byte that is not UTF-8 is U+FFFD.
 fn first_char(bytes: &[u8]) -> Option<(char, usize)> {
     let first = *bytes.first()?;
     if first.is_ascii() {
@@ -62,7 +62,7 @@ fn first_char(bytes: &[u8]) -> Option<(char, usize)> {
     Some(valid.map_or((char::REPLACEMENT_CHARACTER, 1), |char| (char, char.len_utf8())))
 }
 
-/// What stands after a subfield delimiter, with its offset in the bytes that are walked.
+/// The part after a subfield delimiter, with its offset in the bytes being walked.
 pub(crate) enum Part<'a> {
     /// A code and the place and bytes of its text.
     Subfield(char, usize, &'a [u8]),

@@ -27,7 +27,7 @@ pub struct RecordView<'a> {
     pub offset: u64,
     /// Its bytes as they were found.
     pub bytes: &'a [u8],
-    /// What is wrong with its borders and its structure; texts are not looked at.
+    /// What is wrong with its boundaries and its structure; texts are not examined.
     pub problems: Vec<Problem>,
     spans: Vec<Span>,
 }
@@ -66,13 +66,13 @@ impl<'a> RecordView<'a> {
         Self { number, offset, bytes, problems: report.finish(), spans }
     }
 
-    /// The leader; filled with blanks where the record is shorter.
+    /// Returns the leader; filled with blanks where the record is shorter.
     #[must_use]
     pub fn leader(&self) -> Leader {
         Leader::from_lossy(self.bytes)
     }
 
-    /// Whether anything of the record could be read.
+    /// Returns whether anything of the record could be read.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         crate::problem::worst(&self.problems) < Some(Severity::Fatal)
@@ -84,7 +84,7 @@ impl<'a> RecordView<'a> {
         self.spans.len()
     }
 
-    /// The fields in the order of the directory.
+    /// Returns the fields in the order of the directory.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = FieldView<'a>> {
         let bytes = self.bytes;
         self.spans.iter().map(move |span| FieldView {
@@ -112,14 +112,14 @@ impl<'a> RecordView<'a> {
 }
 
 impl<'a> FieldView<'a> {
-    /// Whether the field is one text: by its tag or, where real records use a tag against its purpose, by
-    /// having no subfields.
+    /// Returns whether the field is one text: by its tag or, where real records misuse a tag, by having no
+    /// subfields.
     #[must_use]
     pub fn is_control(&self) -> bool {
         is_control(self.tag, self.bytes)
     }
 
-    /// The subfields after the indicators; delimiters without a code are passed over.
+    /// Returns the subfields after the indicators; delimiters without a code are skipped.
     #[must_use]
     pub fn subfields(&self) -> Subfields<'a> {
         let start = memchr::memchr(SUBFIELD_DELIMITER, self.bytes).unwrap_or(self.bytes.len());
@@ -150,9 +150,9 @@ impl<'a> Iterator for Subfields<'a> {
     }
 }
 
-/// Whether the field is one text. Tags `000` to `009` are by the standard. Other fields are when they have no
-/// subfield delimiter but more than two indicators could hold, or a tag with letters, as some systems write
-/// (`FMT`).
+/// Returns whether the field is one text. Tags `000` to `009` are by the standard. Other fields are if they
+/// have no subfield delimiter but more bytes than two indicators could hold, or a tag with letters, as some
+/// systems write (`FMT`).
 pub(crate) fn is_control(tag: Tag, bytes: &[u8]) -> bool {
     if tag.is_control() {
         return true;

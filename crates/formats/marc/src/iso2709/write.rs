@@ -1,4 +1,4 @@
-//! Writing ISO 2709: lengths, directory and base address are computed, the rest is taken from the record.
+//! Writes ISO 2709: lengths, directory and base address are computed, the rest is taken from the record.
 
 use super::{
     ENTRY_LEN_BYTES, FIELD_LEN_MAX_BYTES, FIELD_TERMINATOR, RECORD_LEN_MAX_BYTES, RECORD_TERMINATOR,
@@ -40,7 +40,7 @@ pub enum WriteError {
         /// Its length in bytes.
         len: usize,
     },
-    /// A text holds one of the bytes that end fields.
+    /// A text contains one of the bytes that end fields.
     #[error("field {tag} (number {field}) holds the delimiter {byte:02X} hex inside a text; remove it first")]
     Delimiter {
         /// The field's name.
@@ -118,7 +118,8 @@ fn append_text(text: &str, encoding: OutputEncoding, out: &mut Vec<u8>) {
     }
 }
 
-/// Refuses what the directory or a reader could not take. `text` is the field without its terminator.
+/// Refuses a field that the directory or a reader could not handle. `text` is the field without its
+/// terminator.
 fn check_field(field: &Field, number: usize, text: &[u8]) -> Result<(), WriteError> {
     let tag = *field.tag();
     let len = text.len() + 1;

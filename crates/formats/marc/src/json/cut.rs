@@ -1,12 +1,12 @@
-//! Where JSON objects begin and end, without parsing what is in them.
+//! Finds where JSON objects begin and end, without parsing their contents.
 
 use memchr::memchr3;
 
 use crate::cut::{Cut, Rest};
 use crate::problem::Fault;
 
-/// Finds the next object outside of any other. An object that is cut off ends where the next one begins: a
-/// line end inside a string and a `{` where none can stand are taken as such places.
+/// Finds the next object outside of any other. A truncated object ends where the next one begins: a line end
+/// inside a string and a `{` where none is allowed are taken as such places.
 pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
     let skip = data.iter().take_while(|byte| is_between(**byte)).count();
     let data = &data[skip..];
@@ -32,7 +32,7 @@ const fn is_between(byte: u8) -> bool {
 enum End {
     /// The object ends here.
     At(usize),
-    /// The object breaks off here.
+    /// The object is cut off here.
     Broken(usize),
     /// The data end first.
     Beyond,
@@ -45,7 +45,7 @@ fn unended(len: usize) -> Fault {
 /// Length of the object at the start of `data`.
 fn object_end(data: &[u8]) -> End {
     let (mut at, mut depth) = (0, 0_usize);
-    // The last byte that was not a blank: what may come next depends on it.
+    // The last byte that was not a blank: it determines what may come next.
     let mut last = b'[';
     while let Some(byte) = data.get(at) {
         at += 1;
@@ -85,7 +85,7 @@ fn string_end(data: &[u8]) -> End {
     End::Beyond
 }
 
-/// Length of bytes that are no object: to the next line end or opening brace.
+/// Returns the length of bytes that are not an object: to the next line end or opening brace.
 fn junk_end(data: &[u8]) -> End {
     memchr::memchr2(b'\n', b'{', data).map_or(End::Beyond, End::At)
 }

@@ -1,4 +1,4 @@
-//! ISO 2709 straight to MARC-in-JSON, without an owned record in between: the way of a bulk import.
+//! Converts ISO 2709 directly to MARC-in-JSON, without an owned record in between: used by bulk imports.
 
 use super::write::JsonRecord;
 use crate::encoding::{Charset, Encoding};
@@ -8,8 +8,8 @@ use crate::leader::LEADER_LEN_BYTES;
 use crate::marc8;
 use crate::problem::{Problem, Report};
 
-/// Appends a record as one JSON object, the same bytes that decoding and writing would give. Returns all
-/// problems of the record, those of its texts included. A record that cannot be read gives an object without fields.
+/// Appends a record as one JSON object, with the same bytes as decoding and writing. Returns all problems of the
+/// record, including those of its texts. A record that cannot be read gives an object without fields.
 ///
 /// ```
 /// use pinakes_marc::{Encoding, Format, RecordView, json, records};
@@ -61,7 +61,7 @@ fn write_field(field: &FieldView<'_>, charset: Charset, json: &mut JsonRecord<'_
     }
 }
 
-/// One text in UTF-8; that of a clean record, and plain MARC-8, is its own bytes.
+/// Returns one text in UTF-8; that of a clean record, and plain MARC-8, is its own bytes.
 fn text<'a>(
     charset: Charset,
     bytes: &'a [u8],

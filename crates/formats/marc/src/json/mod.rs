@@ -6,8 +6,8 @@
 //!   {"245":{"ind1":"1","ind2":"0","subfields":[{"a":"A title /"},{"c":"Ann Example."}]}}]}
 //! ```
 //!
-//! Read are single objects, arrays, objects one after another with or without line ends, and objects that hold
-//! the record under `parsedRecord`, `content` or both. Written is one object without line ends.
+//! It reads single objects, arrays, objects one after another with or without line ends, and objects that hold
+//! the record under `parsedRecord`, `content` or both. It writes one object without line ends.
 //!
 //! Source: <https://github.com/marc4j/marc4j/wiki/MARC-in-JSON-Description> and the answers of FOLIO's
 //! source storage.

@@ -39,7 +39,7 @@ pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
 }
 
 impl Record {
-    /// Reads one MARC-in-JSON object that stands alone, for instance the content of a stored record.
+    /// Reads one separate MARC-in-JSON object, for instance the content of a stored record.
     ///
     /// # Errors
     ///
@@ -71,20 +71,20 @@ fn place_in(text: &str, line: usize, column: usize) -> usize {
     (line_start + column.saturating_sub(1)).min(text.len())
 }
 
-/// The parser's words without its line and column, which count from the start of the record.
+/// Returns the parser's message without its line and column, which count from the start of the record.
 fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words).to_owned()
 }
 
-/// What makes a record in JSON.
+/// The parts of a record in JSON.
 struct Found {
     leader: Option<String>,
     fields: Vec<Field>,
 }
 
-/// An object of which the record is taken, be it the object itself or under its `parsedRecord` or `content`,
-/// and all else passed over.
+/// An object from which the record is taken, either the object itself or the one under its `parsedRecord` or
+/// `content`; everything else is skipped.
 struct Object {
     record: Option<Found>,
 }
@@ -181,7 +181,7 @@ impl<'de> Visitor<'de> for TaggedFields<'_> {
     }
 }
 
-/// What stands after a tag: a text or an object of indicators and subfields.
+/// The value of a tag: a text or an object of indicators and subfields.
 struct Content(Tag);
 
 impl<'de> DeserializeSeed<'de> for Content {
@@ -223,7 +223,7 @@ impl<'de> Visitor<'de> for Content {
     }
 }
 
-/// An empty text is a blank, as some programs write it.
+/// Returns the indicator; an empty text is a blank, as some programs write it.
 fn indicator(text: &str) -> char {
     text.chars().next().unwrap_or(' ')
 }

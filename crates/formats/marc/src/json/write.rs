@@ -1,4 +1,4 @@
-//! Writing a record as MARC-in-JSON.
+//! Writes a record as MARC-in-JSON.
 
 use crate::record::{Field, Record};
 
@@ -76,13 +76,13 @@ impl<'a> JsonRecord<'a> {
     }
 }
 
-/// Whether a byte cannot stand for itself in a JSON string.
+/// Returns whether a byte cannot stand for itself in a JSON string.
 const fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Length of the bytes before the first that needs an escape. Blocks without a branch inside are what
-/// the compiler turns into vector instructions.
+/// Returns the length of the bytes before the first that needs an escape. It works in blocks without inner
+/// branches, which the compiler turns into vector instructions.
 fn plain_len(text: &[u8]) -> usize {
     let (blocks, _) = text.as_chunks::<16>();
     let n_plain = blocks

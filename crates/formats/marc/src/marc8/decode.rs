@@ -16,7 +16,7 @@ pub enum Marc8Fault {
         /// Its bytes, hexadecimal 1B first.
         bytes: Vec<u8>,
     },
-    /// A code that the set has no character for; U+FFFD stands for it.
+    /// A code that the set has no character for; it is replaced by U+FFFD.
     #[error("{bytes:02X?} is no character of the set {:?}", char::from(*set))]
     NoCharacter {
         /// The code.
@@ -24,7 +24,7 @@ pub enum Marc8Fault {
         /// Final byte of the set's escape sequence.
         set: u8,
     },
-    /// An East Asian character of fewer than three bytes; U+FFFD stands for it.
+    /// An East Asian character of fewer than three bytes; it is replaced by U+FFFD.
     #[error("an East Asian character has {len} of its 3 bytes")]
     CutOffCharacter {
         /// Bytes that are there.
@@ -38,8 +38,8 @@ pub enum Marc8Fault {
     },
 }
 
-/// Decodes a whole text, composed as far as Unicode has composed characters (NFC). Codes that mean nothing
-/// become U+FFFD; the faults come with their byte offsets in `bytes`.
+/// Decodes a whole text, composed as far as Unicode has composed characters (NFC). Undefined codes become
+/// U+FFFD; the faults come with their byte offsets in `bytes`.
 ///
 /// ```
 /// let (text, faults) = pinakes_marc::marc8::decode(b"Caf\xE2e \x1B(NnET\x1B(B");
@@ -74,17 +74,18 @@ pub(crate) fn decode_with<'a>(bytes: &'a [u8], report: impl FnMut(usize, Marc8Fa
     Cow::Owned(if is_composed { text } else { text.nfc().collect() })
 }
 
-/// Whether a text is the same in MARC-8, ASCII and UTF-8. Without a branch inside, because most texts are.
+/// Returns whether a text is the same in MARC-8, ASCII and UTF-8. Without inner branches, because most texts
+/// are.
 pub(crate) fn is_plain(bytes: &[u8]) -> bool {
     !bytes.iter().fold(false, |found, byte| found | (*byte == ESCAPE) | (*byte == b'&') | !byte.is_ascii())
 }
 
-/// Printable ASCII that begins nothing else.
+/// Returns whether a byte is printable ASCII that begins nothing else.
 const fn is_run(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'&'
 }
 
-/// Characters below this one are composed as they stand, whatever is next to them.
+/// Characters below this one are composed already, whatever is next to them.
 const FIRST_MARK: char = '\u{300}';
 
 struct Decoder<'a, F> {
@@ -97,7 +98,7 @@ struct Decoder<'a, F> {
     text: String,
     /// Combining marks that wait for their letter.
     marks: Vec<char>,
-    /// Whether the text is known to be in normal form C; if not, it has to be looked at in the end.
+    /// Whether the text is known to be in normal form C; if not, it must be checked at the end.
     is_composed: bool,
     report: F,
 }
@@ -123,7 +124,7 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
         self.end();
     }
 
-    /// ASCII characters up to anything else, all at once.
+    /// Reads ASCII characters up to anything else, all at once.
     fn ascii_run(&mut self) {
         let rest = &self.bytes[self.at..];
         let len = rest.iter().position(|byte| !is_run(*byte)).unwrap_or(rest.len());
@@ -131,7 +132,7 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
         self.at += len;
     }
 
-    /// An escape sequence: ESC, up to two intermediate bytes, a final byte that names the set.
+    /// Reads an escape sequence: ESC, up to two intermediate bytes, a final byte that names the set.
     fn escape(&mut self) {
         let rest = &self.bytes[self.at + 1..];
         let (len, half, set) = match *rest {
@@ -160,8 +161,8 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
         self.at += len;
     }
 
-    /// `&#x20AC;`, which stands for a character that MARC-8 does not have, marks included: those stand where
-    /// Unicode has them, behind their letter. Any other `&` is itself.
+    /// Reads `&#x20AC;`, which stands for a character that MARC-8 does not have, marks included: those are in
+    /// Unicode's order, after their letter. Any other `&` is itself.
     fn reference(&mut self) {
         match parse_reference(&self.bytes[self.at..]) {
             Some((char, len)) => self.push(char, len, false),
@@ -169,12 +170,12 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
         }
     }
 
-    /// A character of one byte.
+    /// Reads a character of one byte.
     fn one(&mut self, char: char) {
         self.push(char, 1, false);
     }
 
-    /// The four control characters that MARC-8 keeps in the right half.
+    /// Reads one of the four control characters that MARC-8 keeps in the right half.
     fn control(&mut self, byte: u8) {
         match byte {
             0x88 => self.one('\u{98}'),
@@ -192,10 +193,10 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
         }
     }
 
-    /// A character of three bytes, all in the same half (`half` is 80 hex for the right one).
+    /// Reads a character of three bytes, all in the same half (`half` is 80 hex for the right one).
     fn east_asian(&mut self, half: u8) {
         let code = &self.bytes[self.at..self.bytes.len().min(self.at + 3)];
-        // The first byte was looked at; the others may be a blank in a few codes.
+        // The first byte was checked; the others may be a blank in a few codes.
         let n_good = 1 + code[1..].iter().take_while(|byte| (0x20..=0x7E).contains(&(**byte ^ half))).count();
         match <[u8; 3]>::try_from(code) {
             Ok(code) if n_good == 3 => match tables::eacc(code.map(|byte| byte & 0x7F)) {
@@ -242,7 +243,7 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
         self.marks.clear();
     }
 
-    /// Marks that no letter follows are left out: on the letter before them they would change it.
+    /// Leaves out marks that no letter follows: on the letter before them they would change it.
     fn end(&mut self) {
         if let Some(mark) = self.marks.first() {
             (self.report)(self.at, Marc8Fault::NoLetter { mark: *mark });
@@ -255,7 +256,7 @@ enum Half {
     Right,
 }
 
-/// `&#xHHHH;` with four to six hexadecimal digits.
+/// Parses `&#xHHHH;` with four to six hexadecimal digits.
 fn parse_reference(bytes: &[u8]) -> Option<(char, usize)> {
     let digits = bytes.strip_prefix(b"&#x")?;
     let len = digits.iter().take(7).position(|byte| *byte == b';')?;

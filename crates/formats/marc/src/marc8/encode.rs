@@ -16,7 +16,7 @@ pub fn encode(text: &str) -> Vec<u8> {
     if text.is_ascii() && !text.contains('\u{1B}') && !text.contains(REFERENCE_START) {
         return text.as_bytes().to_vec();
     }
-    // What looks like a reference but is plain text must not come back as a character.
+    // Plain text that looks like a reference must not come back as a character.
     let text = text.replace(REFERENCE_START, "&#x0026;#x");
     let mut encoder = Encoder { out: Vec::with_capacity(text.len() + 8), g0: ASCII };
     let mut chars = text.nfc().peekable();
@@ -49,7 +49,7 @@ enum Piece {
 }
 
 impl Letter {
-    /// Takes a composed character apart where only its parts have codes.
+    /// Decomposes a composed character if only its parts have codes.
     fn new(char: char) -> Self {
         if let Some(base) = Piece::direct(char) {
             return Self { marks: Vec::new(), base };
@@ -66,8 +66,8 @@ impl Letter {
 }
 
 impl Piece {
-    /// The character as itself or in a set. A mark has no place of its own: where no letter comes
-    /// before it, only a reference keeps it from joining the next one.
+    /// Returns the character as itself or in a set. A mark has no place of its own: if no letter comes before
+    /// it, only a reference keeps it from joining the next one.
     fn direct(char: char) -> Option<Self> {
         match char {
             '\u{1B}' => Some(Self::Reference(char)),
@@ -99,10 +99,10 @@ impl Encoder {
         }
     }
 
-    /// ASCII characters stay in the set at hand if it has them too, to save escape sequences.
+    /// Writes an ASCII character; it stays in the current set if that has it too, to save escape sequences.
     fn ascii(&mut self, byte: u8) {
         if byte == b'&' {
-            // It may begin a reference, which only ASCII has all characters of.
+            // It may begin a reference, and only ASCII has all characters of one.
             self.designate(ASCII);
         } else if self.g0 != ASCII && byte.is_ascii_graphic() {
             match tables::codes(char::from(byte)).iter().find(|code| code.set == self.g0 && self.g0 != CJK) {

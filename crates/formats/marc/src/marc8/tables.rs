@@ -1,7 +1,7 @@
 //! The code tables of MARC-8 as data, and look-ups in both directions.
 //!
 //! The files and their source are described in `data/marc8/README.md`. Look-ups from MARC-8 go straight to the
-//! embedded bytes; the reverse index is made once, when text is first written as MARC-8.
+//! embedded bytes; the reverse index is built once, when text is first written as MARC-8.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -31,12 +31,12 @@ pub(super) struct Entry {
     pub(super) combines: bool,
 }
 
-/// Whether a final byte names a set.
+/// Returns whether a final byte names a set.
 pub(super) fn is_set(final_byte: u8) -> bool {
     final_byte == ASCII || final_byte == CJK || SETS_IN_FILE.contains(&final_byte)
 }
 
-/// The character of a one-byte set; `byte` is in the left half (21 to 7E hex).
+/// Returns the character of a one-byte set; `byte` is in the left half (21 to 7E hex).
 pub(super) fn single(set: u8, byte: u8) -> Option<Entry> {
     if set == ASCII {
         return byte.is_ascii_graphic().then(|| Entry { char: char::from(byte), combines: false });
@@ -61,7 +61,7 @@ pub(super) fn eacc(code: [u8; 3]) -> Option<char> {
     char::from_u32(u32::from(u16::from_be_bytes([rows[at][3], rows[at][4]])))
 }
 
-/// Where a character stands in MARC-8: a set and its code there.
+/// The place of a character in MARC-8: a set and its code there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) set: u8,
@@ -70,7 +70,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The bytes of the code: three in the East Asian set, one in all others.
+    /// Returns the bytes of the code: three in the East Asian set, one in all others.
     pub(super) fn as_bytes(&self) -> &[u8] {
         if self.set == CJK { &self.bytes } else { &self.bytes[..1] }
     }
@@ -97,7 +97,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     index
 });
 
-/// Whether a code may be written: not those that only old records have, which lie outside of the set's range.
+/// Returns whether a code may be written: not those outside of the set's range, which only old records have.
 fn is_written(bytes: [u8; 3]) -> bool {
     bytes == IDEOGRAPHIC_SPACE || bytes.iter().all(|byte| (0x21..=0x7E).contains(byte))
 }
@@ -105,7 +105,7 @@ fn is_written(bytes: [u8; 3]) -> bool {
 /// The one regular code with a byte below 21 hex.
 const IDEOGRAPHIC_SPACE: [u8; 3] = [0x21, 0x23, 0x20];
 
-/// Adds a code, unless the set has one for this character already: the lowest code of a set counts.
+/// Adds a code, unless the set has one for this character already: the lowest code of a set is used.
 fn add(index: &mut Index, char: char, code: Code) {
     let codes = index.entry(char).or_default();
     if codes.iter().all(|other| other.set != code.set) {
@@ -113,12 +113,12 @@ fn add(index: &mut Index, char: char, code: Code) {
     }
 }
 
-/// All codes of a character outside ASCII; also those of ASCII characters in other sets.
+/// Returns all codes of a character outside ASCII; also those of ASCII characters in other sets.
 pub(super) fn codes(char: char) -> &'static [Code] {
     INDEX.get(&char).map_or(&[], Vec::as_slice)
 }
 
-/// Whether a character is a mark that MARC-8 writes before its letter.
+/// Returns whether a character is a mark that MARC-8 writes before its letter.
 pub(super) fn combines(char: char) -> bool {
     codes(char).iter().any(|code| code.combines)
 }

@@ -1,4 +1,4 @@
-//! Where records in mnemonic text begin and end.
+//! Finds where records in mnemonic text begin and end.
 
 use memchr::memchr_iter;
 

@@ -9,7 +9,7 @@
 //!
 //! A backslash stands for a blank in indicators and in fields without subfields. `$` in a text is written
 //! `{dollar}`, braces `{lcub}` and `{rcub}`, a backslash in a field without subfields `{bsol}`. Line ends and other
-//! control characters, which the format has no word for, are written `{u000A}`.
+//! control characters, for which the format has no mnemonic, are written `{u000A}`.
 
 mod cut;
 mod read;

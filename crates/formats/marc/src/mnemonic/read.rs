@@ -1,4 +1,4 @@
-//! Reading mnemonic text.
+//! Reads mnemonic text.
 
 use crate::cut::RawRecord;
 use crate::encoding::utf8_lossy;
@@ -8,8 +8,8 @@ use crate::problem::{Fault, Report};
 use crate::record::{ControlField, DataField, Field, Record, Subfield};
 use crate::tag::Tag;
 
-/// Reads one record. A line that is no field continues the field before it, as in files of old programs, which
-/// broke long lines; before any field it is reported.
+/// Reads one record. A line that is not a field continues the field before it, as in files of old programs,
+/// which broke long lines; before any field it is reported.
 pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
     let RawRecord { number, offset, bytes, problems, .. } = raw;
     let mut report = Report::new(number, offset, problems);
@@ -33,7 +33,7 @@ pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
     ParsedRecord { number, offset, record, field_offsets, problems: report.finish() }
 }
 
-/// The lines of a record, put together where they were broken.
+/// The lines of a record, joined where they were broken.
 #[derive(Default)]
 struct Lines {
     leader: Option<Leader>,
@@ -45,7 +45,7 @@ struct Line {
     /// Where it begins in the record.
     at: usize,
     tag: Tag,
-    /// What follows the tag and its two blanks.
+    /// The text after the tag and its two blanks.
     text: String,
 }
 
@@ -75,7 +75,7 @@ fn lines(bytes: &[u8], report: &mut Report) -> Lines {
     lines
 }
 
-/// Tag and text of `=245  10$aTitle`; one or two blanks separate them.
+/// Splits `=245  10$aTitle` into tag and text; one or two blanks separate them.
 fn split_line(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix('=')?;
     let (tag, text) = (line.get(..3)?, line.get(3..)?);
@@ -90,7 +90,7 @@ fn known_tag(tag: &str, at: usize, report: &mut Report) -> Tag {
     })
 }
 
-/// Backslashes stand for blanks, as in control fields; the lengths are of no importance.
+/// Reads the leader. Backslashes stand for blanks, as in control fields; the lengths are ignored.
 fn leader(text: &str, at: usize, report: &mut Report) -> Leader {
     let text = text.replace('\\', " ");
     if !Leader::is_valid_bytes(text.as_bytes()) {
@@ -143,7 +143,7 @@ fn read_indicators(text: &str, at: usize, tag: Tag, report: &mut Report) -> [cha
 /// Longest mnemonic with its braces: `{u10FFFF}` and `{dollar}`, with some room.
 const MNEMONIC_LEN_MAX_BYTES: usize = 12;
 
-/// Puts in the characters that mnemonics stand for; braces around anything else are themselves.
+/// Replaces mnemonics by their characters; braces around anything else are kept.
 fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

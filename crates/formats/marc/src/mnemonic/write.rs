@@ -1,4 +1,4 @@
-//! Writing mnemonic text.
+//! Writes mnemonic text.
 
 use crate::record::{Field, Record};
 
@@ -35,7 +35,7 @@ fn write_field(field: &Field, out: &mut String) {
     }
 }
 
-/// An indicator; a backslash is a blank.
+/// Writes an indicator; a backslash is a blank.
 fn write_indicator(indicator: char, out: &mut String) {
     match indicator {
         ' ' => out.push('\\'),

@@ -1,12 +1,12 @@
-//! Where `record` elements begin and end, without parsing what is in them.
+//! Finds where `record` elements begin and end, without parsing their contents.
 
 use memchr::{memchr, memchr2, memmem};
 
 use crate::cut::{Cut, Rest};
 use crate::problem::Fault;
 
-/// Finds the next `record` element. Of nested ones the inner one is meant (OAI-PMH wraps MARC records in records of
-/// its own); one that has no end tag before the next one begins is cut there.
+/// Finds the next `record` element. Of nested ones the inner one is taken (OAI-PMH wraps MARC records in records of
+/// its own); one without an end tag before the next one begins is cut there.
 pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
     let mut open: Option<Open> = None;
     let mut at = 0;
@@ -76,7 +76,7 @@ enum Scan {
     Beyond,
 }
 
-/// Recognises what begins with `<`.
+/// Recognises markup that begins with `<`.
 fn markup(data: &[u8]) -> Scan {
     match data {
         [b'<', b'!', b'-', b'-', ..] => until(data, 4, b"-->"),
@@ -96,7 +96,7 @@ fn until(data: &[u8], from: usize, end: &[u8]) -> Scan {
     }
 }
 
-/// `rest` follows `</`.
+/// Recognises an end tag; `rest` follows `</`.
 fn end_tag(rest: &[u8]) -> Scan {
     let Some(end) = memchr(b'>', rest) else { return Scan::Beyond };
     let markup = if local_name(rest) == b"record" { Markup::RecordEnd } else { Markup::Other };
@@ -115,8 +115,8 @@ fn start_tag(data: &[u8]) -> Scan {
     Scan::Whole(markup, end + 1)
 }
 
-/// Where the tag at the start of `data` ends: its `>` outside of quotes. A `<` can stand nowhere in a tag; the tag
-/// counts as ended before it, so that a stray quote does not hide the records behind it.
+/// Returns where the tag at the start of `data` ends: its `>` outside of quotes. A `<` is never allowed in a tag;
+/// the tag is considered to end before it, so that a stray quote does not hide the records after it.
 fn tag_end(data: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -132,7 +132,7 @@ fn tag_end(data: &[u8]) -> Option<usize> {
     }
 }
 
-/// The element's name without its prefix.
+/// Returns the element's name without its prefix.
 fn local_name(data: &[u8]) -> &[u8] {
     let len = data.iter().take_while(|byte| is_name_byte(**byte)).count();
     let name = &data[..len];

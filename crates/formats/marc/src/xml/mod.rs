@@ -1,9 +1,9 @@
 //! MARCXML: a `record` element with `leader`, `controlfield` and `datafield` elements, alone, in a `collection`
-//! or inside anything else, such as an OAI-PMH answer. Elements are known by their local names, so files without
-//! the namespace are read like those with it.
+//! or inside anything else, such as an OAI-PMH answer. Elements are recognised by their local names, so files
+//! without the namespace are read like those with it.
 //!
-//! The cutter finds records by their tags alone, the XML parser sees one record at a time: a file that is
-//! not well-formed in one place is read in all others, in memory for one record.
+//! The cutter finds records by their tags alone, and the XML parser sees one record at a time: a file that is
+//! not well-formed in one place is read everywhere else, with memory for one record.
 //!
 //! Texts are UTF-8 or, where the XML declaration says so, ISO 8859-1.
 //!

@@ -12,7 +12,7 @@ use crate::record::{ControlField, DataField, Field, Record, Subfield};
 use crate::repaired::RepairedText;
 use crate::tag::Tag;
 
-/// Reads the element. One that is not well-formed gives no record: what is behind the fault cannot be trusted.
+/// Reads the element. One that is not well-formed gives no record: nothing after the fault can be trusted.
 pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
     let RawRecord { number, offset, bytes, problems, charset } = raw;
     let mut report = Report::new(number, offset, problems);
@@ -44,13 +44,13 @@ enum Open {
     None,
     Leader(String),
     Control(Option<Tag>, String),
-    /// A data field, between subfields. Without a tag it is read and left out.
+    /// A data field, between subfields. Without a tag it is read and dropped.
     Data(Option<Tag>, DataField),
     Subfield(Option<Tag>, DataField, char, String),
 }
 
 impl Builder {
-    /// Reads all events; `false` when the element is not well-formed.
+    /// Reads all events; `false` if the element is not well-formed.
     fn read(&mut self, text: &RepairedText<'_>) -> bool {
         let mut reader = Reader::from_str(&text.text);
         let place = |at: u64| text.byte_of(usize::try_from(at).unwrap_or(usize::MAX));
@@ -150,7 +150,7 @@ impl Builder {
         }
     }
 
-    /// `&amp;`, `&#xE9;` and the like.
+    /// Resolves `&amp;`, `&#xE9;` and the like.
     fn reference(&mut self, reference: &BytesRef<'_>, at: usize) {
         let name: &str = reference;
         if let Ok(Some(char)) = reference.resolve_char_ref() {
@@ -163,7 +163,7 @@ impl Builder {
         }
     }
 
-    /// An attribute's value; what the parser cannot read counts as not there.
+    /// Returns an attribute's value; one that the parser cannot read counts as missing.
     fn attribute<'a>(start: &'a BytesStart<'_>, name: &str) -> Option<std::borrow::Cow<'a, str>> {
         let attribute = start.try_get_attribute(name).ok()??;
         attribute.normalized_value(XmlVersion::Implicit1_0).ok()
@@ -203,7 +203,7 @@ impl Builder {
         indicator
     }
 
-    /// A subfield without a code gets a blank, so that its text is kept.
+    /// Returns the code; a subfield without one gets a blank, so that its text is kept.
     fn code(&mut self, start: &BytesStart<'_>, tag: Option<Tag>, at: usize) -> char {
         let Some(text) = Self::attribute(start, "code") else {
             self.report.add(at, tag, Fault::MissingAttribute { element: "subfield", attribute: "code" });

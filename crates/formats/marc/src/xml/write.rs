@@ -1,11 +1,11 @@
-//! Writing MARCXML.
+//! Writes MARCXML.
 
 use crate::record::{Field, Record};
 
-/// What stands before the first record of a file.
+/// The text before the first record of a file.
 pub const COLLECTION_START: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
     <collection xmlns=\"http://www.loc.gov/MARC21/slim\">\n";
-/// What stands after the last record of a file.
+/// The text after the last record of a file.
 pub const COLLECTION_END: &str = "</collection>\n";
 
 /// Appends a record as a `record` element; [`COLLECTION_START`] declares its namespace.

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: the corpus, golden files and round trips.
+//! Shared parts of this crate's tests: the corpus, golden files and round trips.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -13,12 +13,13 @@ use pinakes_marc::{parse, records};
 use pinakes_test_support::collection;
 use unicode_normalization::UnicodeNormalization;
 
-/// The folder of real MARC files, where there is one.
+/// Returns the folder of real MARC files, if there is one.
 pub(crate) fn corpus() -> Option<PathBuf> {
     collection("marc")
 }
 
-/// Names and contents of all files of the corpus, unpacked, in the order of their names; none where it is missing.
+/// Returns names and contents of all files of the corpus, decompressed, in the order of their names; none if it is
+/// missing.
 pub(crate) fn corpus_files() -> Vec<(String, Vec<u8>)> {
     let Some(corpus) = corpus() else { return Vec::new() };
     let mut files = Vec::new();
@@ -61,7 +62,7 @@ pub(crate) fn golden(name: &str, found: &str) {
     );
 }
 
-/// A record written in a format and read back; `None` when the format cannot hold it.
+/// Writes a record in a format and reads it back; `None` if the format cannot hold it.
 pub(crate) fn round_trip(record: &Record, format: Format, encoding: OutputEncoding) -> Option<Record> {
     let mut writer = Writer::new(Vec::new(), format, encoding);
     writer.write(record).ok()?;
@@ -79,7 +80,7 @@ pub(crate) fn round_trip(record: &Record, format: Format, encoding: OutputEncodi
     Some(all.into_iter().next()?.record.unwrap_or_else(|| panic!("{format}: {problems:?}")))
 }
 
-/// Compares records but for what ISO 2709 writes anew in the leader.
+/// Compares records except for the leader positions that ISO 2709 rewrites.
 pub(crate) fn assert_same(record: &Record, back: &Record, format: Format, place: &str) {
     let mut leader = record.leader;
     if format == Format::Iso2709 {
@@ -99,7 +100,7 @@ pub(crate) fn assert_same(record: &Record, back: &Record, format: Format, place:
     assert_eq!(record.fields.len(), back.fields.len(), "{place} through {format}");
 }
 
-/// Mnemonic text has no word for a backslash as an indicator: it is a blank there.
+/// Replaces backslashes used as indicators by blanks, because mnemonic text cannot represent them.
 fn with_blanks(field: &Field) -> Field {
     match field {
         Field::Control(_) => field.clone(),
@@ -110,7 +111,7 @@ fn with_blanks(field: &Field) -> Field {
     }
 }
 
-/// The record with all texts composed, as reading MARC-8 gives them.
+/// Returns the record with all texts composed, as reading MARC-8 produces them.
 pub(crate) fn composed(record: &Record) -> Record {
     let fields = record.fields.iter().map(|field| match field {
         Field::Control(field) => ControlField::new(field.tag, compose(&field.value)).into(),

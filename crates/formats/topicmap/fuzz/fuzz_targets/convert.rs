@@ -1,4 +1,4 @@
-//! What was read can be written, and what was written reads back as the same map.
+//! Whatever was read can be written, and the output reads back as the same map.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! No reader panics or runs away, whatever the bytes; the first byte chooses the format and how strict it is.
+//! No reader panics or runs without bounds, whatever the bytes; the first byte chooses the format and the
+//! strictness.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

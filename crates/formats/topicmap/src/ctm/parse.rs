@@ -1,4 +1,4 @@
-//! Text of CTM to statements and templates.
+//! Parses CTM text into statements and templates.
 
 use super::syntax::{Assertion, Block, Document, RoleTerm, Statement, Tail, Template, Term};
 use super::tokens::{Token, tokens};
@@ -25,7 +25,7 @@ impl Parser<'_> {
         self.words.place().line
     }
 
-    /// Whether an identifier of this name comes next.
+    /// Returns whether an identifier of this name comes next.
     fn is_word(&self, word: &str) -> bool {
         matches!(self.words.peek(), Some(Token::Identifier(it)) if it == word)
     }
@@ -128,7 +128,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An IRI or `prefix:local`, made absolute.
+    /// Reads an IRI or `prefix:local`, made absolute.
     fn iri(&mut self) -> Result<String, Error> {
         let iri = match self.words.peek() {
             Some(Token::Iri(it)) => iri::locator(self.document, it),
@@ -182,7 +182,7 @@ impl Parser<'_> {
             if self.words.takes(')') {
                 return Ok(Statement::Invocation { name, arguments: Vec::new() });
             }
-            // An association says role types, an invocation does not.
+            // An association has role types, an invocation does not.
             self.argument()?;
             let is_association = self.words.is_mark(0, ':');
             self.words.at = start + 2;
@@ -206,7 +206,7 @@ impl Parser<'_> {
         Ok(Statement::Topic(block))
     }
 
-    /// Behind the opening parenthesis.
+    /// Reads an association after the opening parenthesis.
     fn association(&mut self, kind: Term) -> Result<Statement, Error> {
         let mut roles = Vec::new();
         loop {
@@ -224,7 +224,7 @@ impl Parser<'_> {
         Ok(Statement::Association { kind, roles, tail })
     }
 
-    /// Behind the opening parenthesis; takes the closing one.
+    /// Reads arguments after the opening parenthesis, including the closing one.
     fn arguments(&mut self) -> Result<Vec<Term>, Error> {
         let mut out = Vec::new();
         while !self.words.takes(')') {
@@ -243,7 +243,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A literal, an IRI or a variable.
+    /// Reads a literal, an IRI or a variable.
     fn value(&mut self) -> Result<Term, Error> {
         match self.words.peek() {
             Some(Token::Text(_)) => {
@@ -312,7 +312,7 @@ impl Parser<'_> {
         }
         self.words.expect('[')?;
         let mut block = Block { subject: None, assertions: Vec::new() };
-        // `[name ...` is that topic; all else says something of a topic without identity, an IRI too.
+        // `[name ...` is that topic; everything else, an IRI too, describes a topic without identity.
         let is_named = matches!(self.words.peek(), Some(Token::Identifier(_) | Token::Wildcard(_)))
             && !self.words.is_mark(1, ':')
             && !self.words.is_mark(1, '(')
@@ -370,7 +370,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind the hyphen.
+    /// Reads a name after the hyphen.
     fn name(&mut self) -> Result<Assertion, Error> {
         let (mut kind, mut value) = (None, None);
         match self.words.peek() {

@@ -1,4 +1,5 @@
-//! Runs what was parsed: statements become topics, names, occurrences and associations, templates are expanded.
+//! Runs the parsed document: statements become topics, names, occurrences and associations, templates are
+//! expanded.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -31,7 +32,7 @@ enum Value {
     Literal(String, String),
 }
 
-/// Where statements are: which document they stand in, what their variables and wildcards mean.
+/// The scope of statements: the document they are in, what their variables and wildcards mean.
 struct Scope {
     /// The document, then those that include it, from the inside out.
     documents: Rc<Vec<String>>,
@@ -264,7 +265,7 @@ impl Runner<'_, '_> {
         Ok(Item { reifier, item_identifiers: Vec::new() })
     }
 
-    /// The text and datatype of a value.
+    /// Returns the text and datatype of a value.
     fn literal(&mut self, term: &Term, scope: &mut Scope, place: &Place) -> Result<(String, String), Error> {
         match self.value(term, scope, place)? {
             Value::Literal(text, kind) => Ok((text, kind)),
@@ -314,7 +315,7 @@ impl Runner<'_, '_> {
         })
     }
 
-    /// The topic of a name: its identifier in its document and in those that include it.
+    /// Returns the topic with a name: its identifier in its document and in those that include it.
     fn named(&mut self, name: &str, scope: &Scope) -> TopicId {
         let mut topic = None;
         for document in scope.documents.iter() {
@@ -327,7 +328,7 @@ impl Runner<'_, '_> {
         topic.unwrap_or_else(|| self.session.builder.add_topic())
     }
 
-    /// A topic that nothing else can refer to: `$__1`, or `$__1.name`, in the outermost document.
+    /// Creates a topic that nothing else can refer to: `$__1`, or `$__1.name`, in the outermost document.
     fn anonymous(&mut self, name: Option<&str>, scope: &Scope) -> TopicId {
         self.n_wildcards += 1;
         let document = scope.documents.last().map_or("", String::as_str);
@@ -340,7 +341,7 @@ impl Runner<'_, '_> {
     }
 }
 
-/// `%encoding "utf-8"` at the beginning.
+/// Reads `%encoding "utf-8"` at the beginning.
 fn declared_encoding(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
     let rest = bytes.strip_prefix(b"%encoding")?.trim_ascii_start().strip_prefix(b"\"")?;

@@ -1,4 +1,4 @@
-//! What a document of CTM is parsed into.
+//! The syntax tree of a CTM document.
 
 /// Something that stands for a topic or a value.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(super) enum Term {
     Literal(String, String),
 }
 
-/// What is said of one topic.
+/// The statements about one topic.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     /// None for an embedded topic without identity.

@@ -1,4 +1,4 @@
-//! The words of CTM.
+//! The tokens of CTM.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl Word for Token {
     }
 }
 
-/// The words with their lines.
+/// Returns the tokens with their lines.
 pub(super) fn tokens(text: &str, document: &str) -> Result<Vec<(Token, u64)>, Error> {
     let mut lexer = Lexer(Scanner::new(text, document));
     let mut out = Vec::new();
@@ -62,11 +62,11 @@ pub(super) fn tokens(text: &str, document: &str) -> Result<Vec<(Token, u64)>, Er
     }
 }
 
-/// Cuts the text.
+/// Splits the text into tokens.
 struct Lexer<'t>(Scanner<'t>);
 
 impl<'t> Lexer<'t> {
-    /// Space, `# to the end of the line`, `#( over lines, nested )#`.
+    /// Skips space, `# to the end of the line`, `#( over lines, nested )#`.
     fn skip(&mut self) -> Result<(), Error> {
         loop {
             self.0.skip_space();
@@ -171,7 +171,7 @@ impl<'t> Lexer<'t> {
         Token::Identifier(name)
     }
 
-    /// Letters, digits and such; dots within.
+    /// Reads letters, digits and the like; dots only within.
     fn name(&mut self) -> &'t str {
         let end = self.0.rest.find(|it| !is_part(it) && it != '.').unwrap_or(self.0.rest.len());
         let len = self.0.rest[..end].trim_end_matches('.').len();

@@ -2,9 +2,9 @@
 
 use crate::iri::datatype;
 
-/// The number, date or instant that `text` begins with: its length in bytes and its datatype.
+/// Recognises the number, date or instant that `text` begins with: its length in bytes and its datatype.
 ///
-/// `Err` for a date that is none, `None` where there is no digit.
+/// `Err` for an invalid date, `None` if there is no digit.
 pub(super) fn literal(text: &str) -> Option<Result<(usize, &'static str), String>> {
     let bytes = text.as_bytes();
     let sign = usize::from(bytes.first().is_some_and(|it| matches!(it, b'+' | b'-')));
@@ -32,7 +32,7 @@ fn digits(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|it| it.is_ascii_digit()).count()
 }
 
-/// A date whose year ends at `year_end`.
+/// Reads a date whose year ends at `year_end`.
 fn date(text: &str, sign: usize, year_end: usize) -> Option<(usize, &'static str)> {
     let year = &text[sign..year_end];
     let number: i64 = year.parse().ok()?;
@@ -79,7 +79,7 @@ fn date(text: &str, sign: usize, year_end: usize) -> Option<(usize, &'static str
     Some((at, kind))
 }
 
-/// Two digits behind a mark.
+/// Reads two digits after a mark.
 fn two(text: &str, at: &mut usize, mark: &str) -> Option<u32> {
     let rest = text[*at..].strip_prefix(mark)?;
     if digits(rest.as_bytes()) < 2 {

@@ -136,7 +136,7 @@ impl Reader<'_, '_> {
         self.text(of, key)?.ok_or_else(|| self.fault(format!("{key} is missing")))
     }
 
-    /// An IRI, or `[prefix:local]` in version 1.1.
+    /// Reads an IRI, or `[prefix:local]` in version 1.1.
     fn locator(&self, text: &str) -> Result<String, Error> {
         let Some(inner) = text.strip_prefix('[').filter(|_| self.is_1_1) else {
             return Ok(iri::locator(self.base, text));
@@ -248,7 +248,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// The topic of a name or occurrence that stands alone: what its references name, made one.
+    /// Returns the topic of a separate name or occurrence: its references' topics, merged.
     fn parent(&mut self, it: &Object) -> Result<TopicId, Error> {
         let parents = self.references(it, "parent")?;
         let Some((&first, others)) = parents.split_first() else {

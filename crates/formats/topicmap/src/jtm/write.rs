@@ -207,7 +207,8 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A locator that is read back as it is: a bracket at its beginning would be taken for a prefix.
+/// Escapes a locator so that it is read back unchanged: a bracket at its beginning would be taken as a
+/// prefix.
 fn escaped(locator: &str) -> String {
     let escaped = iri::encode(locator);
     match escaped.strip_prefix('[') {

@@ -1,4 +1,4 @@
-//! Ids of elements, for the versions that refer to topics by them: XTM 1.0 and 2.0.
+//! Ids of elements, for the versions that refer to topics by id: XTM 1.0 and 2.0.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use crate::iri;
 use crate::model::{Item, TopicId, TopicMap};
 use crate::xtm::names::is_nc_name;
 
-/// An id for each topic, and more that are not in use. A topic whose item identifier lies in the document has its
-/// fragment for an id; the others get one, and with it, when they are read, an item identifier more.
+/// An id for each topic, and more that are unused. A topic whose item identifier is in the document gets its
+/// fragment as id; the others get a new id, and with it, when they are read, an additional item identifier.
 pub(super) struct Ids {
-    /// What the identifiers of this document's elements begin with.
+    /// Prefix of the identifiers of this document's elements.
     own: String,
     used: HashSet<String>,
     topics: Vec<String>,
@@ -17,14 +17,14 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// `base` is the IRI of the document.
+    /// Assigns the ids; `base` is the IRI of the document.
     pub(super) fn new(map: &TopicMap, base: &str) -> Ids {
         let own = format!("{}#", iri::document(&iri::decode(base)));
         let mut used = HashSet::new();
         let mut take = |list: &[String]| {
             used.extend(list.iter().filter_map(|it| it.strip_prefix(&own)).map(str::to_owned));
         };
-        // A subject identifier that is the item identifier of another topic would make one of both.
+        // A subject identifier that is the item identifier of another topic would merge both.
         for it in &map.topics {
             take(&it.item_identifiers);
             take(&it.subject_identifiers);
@@ -39,17 +39,17 @@ impl Ids {
         ids
     }
 
-    /// Id of a topic's element.
+    /// Returns the id of a topic's element.
     pub(super) fn of(&self, topic: TopicId) -> &str {
         &self.topics[topic.index()]
     }
 
-    /// The id that an element of this document has by this item identifier, if it can be one.
+    /// Returns the id that an element of this document has by this item identifier, if it is a valid id.
     pub(super) fn local<'i>(&self, item_identifier: &'i str) -> Option<&'i str> {
         item_identifier.strip_prefix(&self.own).filter(|it| is_nc_name(it))
     }
 
-    /// An id that nothing in the document has.
+    /// Makes an id that is unused in the document.
     pub(super) fn make(&mut self, kind: &str) -> String {
         loop {
             self.n_made += 1;
@@ -61,7 +61,7 @@ impl Ids {
     }
 }
 
-/// Every part of a map that may have a reifier, roles aside.
+/// Visits every part of a map that may have a reifier, except roles.
 pub(super) fn each_item<'m>(map: &'m TopicMap, visit: &mut dyn FnMut(&'m Item)) {
     visit(&map.item);
     for topic in &map.topics {

@@ -1,4 +1,4 @@
-//! XTM: 1.0 (its own specification), 2.0 and 2.1 (ISO/IEC 13250-3). The version is told by the root.
+//! XTM: 1.0 (its own specification), 2.0 and 2.1 (ISO/IEC 13250-3). The root element determines the version.
 
 mod ids;
 mod names;
@@ -43,7 +43,7 @@ pub(crate) fn read(
     }
 }
 
-/// What the outermost document of XTM 1.0 needs at its end.
+/// Finishes the outermost document of XTM 1.0.
 pub(crate) fn finish(session: &mut Session<'_>) {
     one::to_data_model(&mut session.builder);
 }

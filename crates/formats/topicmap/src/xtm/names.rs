@@ -1,4 +1,4 @@
-//! Namespaces of XTM, what may name an element, and where elements stand.
+//! Namespaces of XTM, valid element ids, and places of elements.
 
 use crate::error::Place;
 use crate::xml::Element;
@@ -13,7 +13,7 @@ pub(crate) fn place(base: &str, element: &Element) -> Place {
     Place::new(base, element.line)
 }
 
-/// Whether a text is an `NCName` (Namespaces in XML 1.0, production 4).
+/// Returns whether a text is an `NCName` (Namespaces in XML 1.0, production 4).
 pub(crate) fn is_nc_name(text: &str) -> bool {
     let is_start = |it: char| it == '_' || it.is_alphabetic();
     let is_part = |it: char| {

@@ -1,4 +1,4 @@
-//! Reads XTM 1.0 and converts what it says to the data model.
+//! Reads XTM 1.0 and converts it to the data model.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ struct Reader<'s, 'l> {
     themes: Vec<TopicId>,
 }
 
-/// Reads the root, already entered: a `topicMap`, or an element that holds some.
+/// Reads the root, already entered: a `topicMap`, or an element that contains some.
 pub(super) fn read(
     root: Element,
     children: &mut Children<'_>,
@@ -53,13 +53,13 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Local name of an element of XTM 1.0; the namespace may be missing.
+/// Returns the local name of an element of XTM 1.0; the namespace may be missing.
 fn name(element: &Element) -> &str {
     if &*element.namespace == NAMESPACE_1 || element.namespace.is_empty() { &element.name } else { "" }
 }
 
 impl Reader<'_, '_> {
-    /// Base of an element: its `xml:base`, or that of what it lies in.
+    /// Returns the base of an element: its `xml:base`, or that of its parent.
     fn base(&self, outer: &str, it: &Element) -> String {
         match it.attribute_in(xml::XML, "base") {
             Some(stated) => iri::resolve(outer, stated.trim()),
@@ -110,7 +110,7 @@ impl Reader<'_, '_> {
         Ok(iri::locator(&base, href))
     }
 
-    /// The topic that a reference element means; `None` for other elements.
+    /// Returns the topic that a reference element means; `None` for other elements.
     fn reference(&mut self, it: &Element, base: &str) -> Result<Option<TopicId>, Error> {
         let kind = match name(it) {
             "topicRef" => ItemIdentifier,
@@ -145,7 +145,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The scope that an element states, with the themes of all that is read.
+    /// Returns the scope that an element states, with the themes of the whole document.
     fn scope(&mut self, stated: Option<&Element>, base: &str) -> Result<Vec<TopicId>, Error> {
         let mut out = match stated {
             Some(it) => self.references(it, base)?,
@@ -212,7 +212,7 @@ impl Reader<'_, '_> {
         for child in it.elements() {
             match name(child) {
                 "instanceOf" => {
-                    // Ontopia's editor writes this, and means the type.
+                    // Ontopia's editor writes this to mean the type.
                     self.session.complain(
                         &place(self.document, child),
                         "XTM 1.0 has no instanceOf in baseName; taken for the type of the name",
@@ -237,7 +237,7 @@ impl Reader<'_, '_> {
         Ok(name)
     }
 
-    /// A variant, and those within it, which become its siblings.
+    /// Reads a variant, and those within it, which become its siblings.
     fn variant(&mut self, it: &Element, outer: &str, around: &[TopicId], of: &mut Name) -> Result<(), Error> {
         let base = self.base(outer, it);
         let parameters = it
@@ -314,7 +314,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Each player of a member plays a role of its own.
+    /// Reads a member: each of its players plays a role of its own.
     fn member(&mut self, it: &Element, outer: &str, roles: &mut Vec<Role>) -> Result<(), Error> {
         let base = self.base(outer, it);
         let (mut kind, mut players) = (None, Vec::new());
@@ -331,13 +331,13 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Identifier of an element that has an `id`.
+/// Returns the identifier of an element that has an `id`.
 fn own(base: &str, id: &str) -> String {
     format!("{}#{id}", iri::document(&iri::decode(base)))
 }
 
-/// Replaces the published subjects of XTM 1.0 by those of the data model, and makes topics that stand for other
-/// items by having the item's identifier as subject identifier their reifiers.
+/// Replaces the published subjects of XTM 1.0 by those of the data model. Topics that reify another item by
+/// having its identifier as subject identifier become its reifiers.
 pub(super) fn to_data_model(builder: &mut Builder) {
     for (old, new) in [
         ("class-instance", model::TYPE_INSTANCE),

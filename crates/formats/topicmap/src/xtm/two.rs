@@ -16,7 +16,7 @@ struct Reader<'s, 'l> {
     is_2_1: bool,
 }
 
-/// Reads what the root, already entered, holds.
+/// Reads the content of the root, already entered.
 pub(super) fn read(
     root: &Element,
     children: &mut Children<'_>,
@@ -35,7 +35,7 @@ pub(super) fn read(
         }
         None => return Err(at.fault("topicMap has no version; expected 2.0 or 2.1")),
     };
-    // A merged map's identifiers are taken over, what it is said to be is not.
+    // A merged map's identifiers are taken over, its reifier is not.
     let is_outermost = session.is_outermost();
     let mut reader = Reader { session, base, is_2_1 };
     let mut reifier = reader.reifier_attribute(root)?;
@@ -69,7 +69,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Local name of an element of XTM 2; empty for others.
+/// Returns the local name of an element of XTM 2; empty for others.
 fn name(element: &Element) -> &str {
     if &*element.namespace == NAMESPACE_2 { &element.name } else { "" }
 }
@@ -92,7 +92,7 @@ impl Reader<'_, '_> {
         Ok(iri::locator(self.base, href))
     }
 
-    /// The topic that a reference element means; `None` for other elements.
+    /// Returns the topic that a reference element means; `None` for other elements.
     fn reference(&mut self, it: &Element) -> Result<Option<TopicId>, Error> {
         let kind = match name(it) {
             "topicRef" => ItemIdentifier,
@@ -115,7 +115,7 @@ impl Reader<'_, '_> {
         Ok(Some(self.session.builder.topic(kind, &href)))
     }
 
-    /// The topics that an element refers to, at least one.
+    /// Returns the topics that an element refers to, at least one.
     fn references(&mut self, it: &Element) -> Result<Vec<TopicId>, Error> {
         let mut out = Vec::new();
         for child in it.elements() {
@@ -130,7 +130,7 @@ impl Reader<'_, '_> {
         Ok(out)
     }
 
-    /// The one topic that an element refers to.
+    /// Returns the single topic that an element refers to.
     fn one_reference(&mut self, it: &Element) -> Result<TopicId, Error> {
         let all = self.references(it)?;
         if all.len() > 1 {
@@ -156,7 +156,7 @@ impl Reader<'_, '_> {
         self.one_reference(it)
     }
 
-    /// Reifier and identifiers; the children that are neither are handed to `other`.
+    /// Reads reifier and identifiers; children that are neither are added to `rest`.
     fn item<'e>(&mut self, it: &'e Element, rest: &mut Vec<&'e Element>) -> Result<Item, Error> {
         let mut item = Item { reifier: self.reifier_attribute(it)?, item_identifiers: Vec::new() };
         for child in it.elements() {

@@ -10,7 +10,7 @@ use crate::references;
 use crate::xml::{Children, escape, escape_attribute};
 use crate::xtm::names::NAMESPACE_2;
 
-/// Which XTM 2 is written.
+/// The version of XTM 2 to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     /// 2.0: topics that have no id in the document get one.
@@ -22,13 +22,13 @@ pub(crate) enum Version {
 struct Writer<'m, 'o> {
     map: &'m TopicMap,
     topic_name: Option<TopicId>,
-    /// Of 2.0.
+    /// The ids, for 2.0.
     ids: Option<Ids>,
     out: &'o mut dyn Write,
 }
 
-/// Writes a map. Reading it gives the same map again, but for the ids that 2.0 asks for. XML cannot hold most control
-/// characters: they become U+FFFD. `base` is the IRI that the document is going to be read with.
+/// Writes a map. Reading it gives the same map again, except for the ids that 2.0 requires. XML cannot hold most
+/// control characters: they become U+FFFD. `base` is the IRI with which the document will be read.
 pub(crate) fn write(version: Version, map: &TopicMap, base: &str, out: &mut dyn Write) -> io::Result<()> {
     let ids = (version == Version::Two).then(|| Ids::new(map, base));
     let topic_name = map.by_subject_identifier(model::TOPIC_NAME);
@@ -124,7 +124,7 @@ impl Writer<'_, '_> {
                 self.raw(&format!("<resourceData datatype=\"{attribute}\">"))?;
             }
         }
-        // Embedded XML goes out as it is, if it is XML.
+        // Embedded XML is written as it is, if it is XML.
         if datatype == datatype::ANY_TYPE && is_well_formed(value) {
             self.raw(value)?;
         } else {
@@ -133,7 +133,7 @@ impl Writer<'_, '_> {
         self.raw("</resourceData>")
     }
 
-    /// The start of an element, with what every part has.
+    /// Writes the start of an element, with the properties of every part.
     fn open(&mut self, start: &str, it: &Item, end: &str) -> io::Result<()> {
         let attribute = match (&self.ids, it.reifier) {
             (Some(ids), Some(reifier)) => format!(" reifier=\"#{}\"", ids.of(reifier)),
@@ -149,7 +149,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// An element around references; none where there are none.
+    /// Writes an element around references; nothing if there are none.
     fn holding(&mut self, element: &str, topics: &[TopicId]) -> io::Result<()> {
         if topics.is_empty() {
             return Ok(());
@@ -187,7 +187,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Text between elements.
+/// Writes text between elements.
 pub(super) fn text(text: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut escaped = String::with_capacity(text.len());
     escape(text, &mut escaped);

@@ -1,9 +1,9 @@
 //! Writes XTM 1.0.
 //!
-//! It has no place for some of what the data model holds. The type of a name becomes a theme of its scope, so that names
-//! stay apart. Datatypes other than text and `xsd:anyURI` become text. Reifiers and identifiers of roles are left out, and so
-//! are item identifiers of other parts, unless they are ids of this document: of several each is on a copy of the part, which
-//! readers fold into one.
+//! It cannot represent some of what the data model holds. The type of a name becomes a theme of its scope, so that
+//! names stay distinct. Datatypes other than text and `xsd:anyURI` become text. Reifiers and identifiers of roles are
+//! left out, as are item identifiers of other parts, unless they are ids of this document: with several ids, each is on
+//! a copy of the part, which readers fold into one.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -20,12 +20,12 @@ struct Writer<'m, 'o> {
     map: &'m TopicMap,
     topic_name: Option<TopicId>,
     ids: Ids,
-    /// Ids of the parts that topics stand for.
+    /// Ids of the parts that topics reify.
     reified: HashMap<TopicId, String>,
     out: &'o mut dyn Write,
 }
 
-/// Writes a map. `base` is the IRI that the document is going to be read with.
+/// Writes a map. `base` is the IRI with which the document will be read.
 pub(crate) fn write(map: &TopicMap, base: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut ids = Ids::new(map, base);
     let mut reified = HashMap::new();
@@ -44,7 +44,7 @@ impl Writer<'_, '_> {
         let (types, associations) = references::instances(map);
         self.raw("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")?;
         self.raw(&format!("<topicMap xmlns=\"{NAMESPACE_1}\" xmlns:xlink=\"http://www.w3.org/1999/xlink\""))?;
-        // The last is that of the reifier.
+        // The last one is for the reifier.
         if let Some(Some(id)) = self.ids_of(&map.item).pop() {
             self.raw(&format!(" id=\"{id}\""))?;
         }
@@ -60,7 +60,7 @@ impl Writer<'_, '_> {
         self.raw("</topicMap>\n")
     }
 
-    /// The ids of a part, one for each copy of it: those of this document, and one for its reifier.
+    /// Returns the ids of a part, one for each copy of it: those of this document, and one for its reifier.
     fn ids_of(&self, it: &Item) -> Vec<Option<String>> {
         let own = it.item_identifiers.iter().filter_map(|iri| self.ids.local(iri)).map(str::to_owned);
         let reified = it.reifier.and_then(|it| self.reified.get(&it)).cloned();
@@ -113,7 +113,7 @@ impl Writer<'_, '_> {
             }
         }
         self.raw("</topic>\n")?;
-        // An identity holds one locator: the others are on topics that are said to be this one.
+        // An identity holds one locator: the others are on topics that are declared identical to this one.
         for iri in other_locators {
             let other = self.ids.make("topic");
             self.raw(&format!("<topic id=\"{other}\"><subjectIdentity>"))?;
@@ -185,7 +185,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// An element around references; none where there are none.
+    /// Writes an element around references; nothing if there are none.
     fn holding(&mut self, element: &str, topics: &[TopicId]) -> io::Result<()> {
         if topics.is_empty() {
             return Ok(());

@@ -8,7 +8,7 @@ pub(crate) struct Account {
     pub(super) may: &'static str,
 }
 
-/// Their passwords are everybody's: a demo listens on loopback unless it is told otherwise.
+/// The accounts to try. Their passwords are public: a demo listens on loopback unless told otherwise.
 pub(crate) const ACCOUNTS: [Account; 4] = [
     Account { name: "admin", password: "admin-demo", groups: &["admin"], may: "everything but delete" },
     Account {

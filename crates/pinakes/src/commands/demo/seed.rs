@@ -1,5 +1,5 @@
-//! What the demo keeps beside SciCat's records: a small library, a citation graph, a deposit, a topic map. All of it is made up
-//! here, and goes through the interfaces that clients use.
+//! The demo's records besides SciCat's: a small library, a citation graph, a deposit, a topic map. All of it is
+//! generated here, and goes through the interfaces that clients use.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -83,7 +83,7 @@ const AUTHORS: [&str; 8] = [
     "Draft, Omar",
 ];
 
-/// Asks the dialects in the name of the demo's admin.
+/// Sends requests to the dialects in the name of the demo's admin.
 struct Clerk<'a> {
     neighbours: &'a [Neighbour],
     context: &'a Context,
@@ -96,7 +96,7 @@ impl Clerk<'_> {
         self.send_as(&self.token, dialect, method, path, body).await
     }
 
-    /// Errors: the dialect refused; what it said.
+    /// Errors: the dialect refused the request; the message is the dialect's.
     async fn send_as(
         &self,
         token: &str,
@@ -120,7 +120,7 @@ impl Clerk<'_> {
 }
 
 impl Clerk<'_> {
-    /// Adds a file to a dataset, as clients of Dataverse do.
+    /// Adds a file to a dataset, as Dataverse's clients do.
     async fn upload(
         &self,
         token: &str,
@@ -149,7 +149,8 @@ impl Clerk<'_> {
     }
 }
 
-/// Fills what the dialects keep beside SciCat. `key` opens Dataverse's paths for its own administrators.
+/// Fills in the records of the dialects other than SciCat. `key` opens Dataverse's paths for its own
+/// administrators.
 pub(super) async fn fill(neighbours: &[Neighbour], context: &Context, key: &str) -> anyhow::Result<String> {
     let tenant = context.tenants().default.clone();
     let db = context.db_of(&tenant).await.map_err(|it| anyhow::anyhow!("{it}"))?;
@@ -167,7 +168,7 @@ pub(super) async fn fill(neighbours: &[Neighbour], context: &Context, key: &str)
     ))
 }
 
-/// An id that is the same in every demo.
+/// Returns an id that is the same in every demo.
 fn id(kind: u8, n: usize) -> String {
     format!("de300000-000{kind}-4000-8000-{n:012x}")
 }
@@ -279,7 +280,7 @@ async fn deposit(clerk: &Clerk<'_>, key: &str) -> anyhow::Result<()> {
     let token = made["data"]["apiToken"].as_str().unwrap_or_default().to_owned();
     let path = format!("/api/admin/superuser/depositor?unblock-key={key}");
     clerk.send_as("", "dataverse", Method::POST, &path, &Value::Null).await?;
-    // Its form has a second block to show.
+    // The form then has a second block to show.
     let blocks = json!(["citation", "geospatial"]);
     clerk.send_as(&token, "dataverse", Method::POST, "/api/dataverses/root/metadatablocks", &blocks).await?;
     let field = |name: &str, value: &str| json!({"typeName": name, "multiple": false, "typeClass": "primitive", "value": value});
@@ -352,7 +353,7 @@ fn deposited() -> [(&'static str, &'static str, Vec<u8>); 3] {
     ]
 }
 
-/// A picture of bars as PNG, eight bits of grey.
+/// Draws a bar chart as PNG, eight bits of grey.
 fn chart(levels: &[f64]) -> Vec<u8> {
     const HEIGHT: usize = 120;
     let (width, zero) = (levels.len() * 2, 0_u8);
@@ -380,12 +381,12 @@ fn chart(levels: &[f64]) -> Vec<u8> {
     png
 }
 
-/// DOI of a work of the citation graph; the first works are also titles of the library.
+/// Returns the DOI of a work of the citation graph; the first works are also titles of the library.
 fn doi(n: usize) -> String {
     format!("10.5555/demo.{n}")
 }
 
-/// Makes the citation graph: each work cites earlier ones, and all cite some of the first.
+/// Builds the citation graph: each work cites earlier ones, and all cite some of the first.
 pub(super) fn citations(folder: &Path) -> anyhow::Result<()> {
     let mut edges = String::new();
     for citing in 1..WORKS {
@@ -403,7 +404,7 @@ pub(super) fn citations(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The file of the citation graph.
+/// Returns the path of the citation graph.
 pub(super) fn graph(folder: &Path) -> std::path::PathBuf {
     folder.join("demo-citations")
 }

@@ -11,11 +11,11 @@ use crate::terminal::{counted, progress, warn};
 
 /// Writes collections with their datasets and files into a folder, from one consistent state, also while they are served.
 ///
-/// The folder gets files of JSON lines (site, users, collections, datasets), the bytes of files below `files`, by their SHA-256, and
-/// `export.json`, which is written last. It is new, empty or holds an earlier export: bytes that are there already are not
-/// written again. `pinakes import dataverse` takes the folder back. Versions, states, dates, persistent identifiers, terms, embargoes,
-/// roles and groups are in it. Passwords, tokens, private URLs, guestbook entries, settings and harvested datasets are not:
-/// `pinakes backup` copies everything.
+/// The folder gets files of JSON lines (site, users, collections, datasets), the bytes of files below `files`, by their
+/// SHA-256, and `export.json`, which is written last. The folder must be new, empty or hold an earlier export: bytes
+/// that exist already are not written again. `pinakes import dataverse` reads the folder back. Versions, states, dates,
+/// persistent identifiers, terms, embargoes, roles and groups are in it. Passwords, tokens, private URLs, guestbook
+/// entries, settings and harvested datasets are not: `pinakes backup` copies everything.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -26,10 +26,10 @@ Examples:
 pub(super) struct DataverseArgs {
     #[command(flatten)]
     place: TenantPlace,
-    /// Collection to write with all that lies in it, by its alias [default: all]
+    /// Collection to write with everything in it, by its alias [default: all]
     #[arg(long, value_name = "ALIAS")]
     collection: Option<String>,
-    /// Leave the bytes of files behind; what is said of files is written
+    /// Omit the bytes of files; their metadata are written
     #[arg(long)]
     without_files: bool,
     /// Folder to write
@@ -55,7 +55,7 @@ pub(super) fn run(args: &DataverseArgs) -> anyhow::Result<ExitCode> {
     Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// `2 collections, 3 datasets, 4 versions, 5 files, 6 users`.
+/// Formats counts as `2 collections, 3 datasets, 4 versions, 5 files, 6 users`.
 pub(in crate::commands) fn in_words(counts: moving::Counts) -> String {
     let numbers = [
         (counts.collections, "collection"),

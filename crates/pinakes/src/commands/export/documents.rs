@@ -1,4 +1,4 @@
-//! `pinakes export documents`: index records of a library's catalogue, of the labe dialect.
+//! `pinakes export documents`: index records of a library's catalogue, in the labe dialect.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,8 +8,8 @@ use crate::place::{Missing, TenantPlace};
 
 /// Writes catalogue documents of the labe dialect, one JSON object a line, from one consistent state, also while they are served.
 ///
-/// An object is written as it is sent. One that states another id than its own, or none, has its id and a tab before it.
-/// `pinakes import documents` takes the file back.
+/// An object is written as it is sent. An object whose own id is missing or different has its id and a tab before it.
+/// `pinakes import documents` reads the file back.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

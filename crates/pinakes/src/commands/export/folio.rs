@@ -11,9 +11,9 @@ use crate::terminal::warn;
 
 /// Writes the records of the FOLIO dialect as NDJSON, from one consistent state, also while it is served.
 ///
-/// A line is `{"path":"/instance-storage/instances","id":"…","record":{…}}`. `pinakes import folio` takes the file back; records keep
-/// their ids, numbers and dates. Logins with their permissions, passwords, PINs, mails and their server, logins of interfaces, timers
-/// and jobs are not in it: `pinakes backup` copies everything.
+/// A line is `{"path":"/instance-storage/instances","id":"…","record":{…}}`. `pinakes import folio` reads the file
+/// back; records keep their ids, numbers and dates. Logins with their permissions, passwords, PINs, mails and their
+/// server, logins of interfaces, timers and jobs are not in it: `pinakes backup` copies everything.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

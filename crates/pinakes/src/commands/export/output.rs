@@ -1,4 +1,4 @@
-//! Where an export goes, packed or not.
+//! The destination of an export, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,13 +11,14 @@ use crate::terminal::{counted, progress};
 /// Level of zstd: as small as gzip's best, at several hundred megabytes a second.
 pub(crate) const ZSTD_LEVEL: i32 = 3;
 
-/// Records after which the count shown is brought up to date.
+/// Number of records after which the displayed count is updated.
 pub(crate) const NOTED_RECORDS: u64 = 1_000;
 
 /// Bytes written at once.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
-/// Has `export` write to a file, or to standard output; a bar counts what it notes, by the bytes of each.
+/// Runs `export` with a file, or standard output, as its destination; a bar counts what it notes, by the
+/// bytes of each.
 pub(crate) fn written<T>(
     path: Option<&Path>,
     unit: &str,
@@ -39,7 +40,7 @@ pub(crate) fn written<T>(
     Ok(result)
 }
 
-/// Where records go.
+/// The destination of records.
 pub(crate) enum Output {
     Plain(Box<dyn Write>),
     Gzip(flate2::write::GzEncoder<BufWriter<File>>),

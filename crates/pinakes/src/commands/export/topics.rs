@@ -15,9 +15,9 @@ use crate::terminal::{counted, warn};
 
 /// Writes a map of topics as XTM 2.1, 2.0 or 1.0, JTM, CXTM or NDJSON, from one consistent state, also while it is served.
 ///
-/// `pinakes import topics` takes XTM 2.1, JTM and NDJSON back: topics with all they own come back as they were. XTM 2.0 gives
-/// each topic an id more; XTM 1.0 lacks types of names, datatypes, and what is said of roles. NDJSON, one topic
-/// document a line, is written as it is read; the others hold the whole map in memory.
+/// `pinakes import topics` reads XTM 2.1, JTM and NDJSON back without loss. XTM 2.0 gives each topic an additional id;
+/// XTM 1.0 lacks types of names, datatypes, and statements about roles. NDJSON, one topic document a line, is written
+/// as it is read; the other formats hold the whole map in memory.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -38,7 +38,7 @@ pub(super) struct TopicsArgs {
     output: Option<PathBuf>,
 }
 
-/// What a map can be written as.
+/// The formats a map can be written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Written {
     Xtm,
