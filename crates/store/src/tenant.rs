@@ -47,8 +47,8 @@ pub struct Loading<R, E> {
 impl<R: 'static, E: From<StoreError> + 'static> Loading<R, E> {
     /// Waits for its end and gives what its closure gave.
     pub fn wait(self) -> Result<R, E> {
-        let (result, _) = self.receiver.recv().map_err(|_| StoreError::Closed)?.result()?;
-        Ok(result)
+        let done = self.receiver.recv().map_err(|_| StoreError::Closed)?;
+        done.result().map(|(result, _)| result)
     }
 }
 
@@ -586,7 +586,9 @@ impl<A: FnMut(&mut dyn FnMut()) + Send> Looking for Within<A> {
 
 /// The result that lies in `kept`, which is an `Option` of it.
 fn taken<R: 'static, E: 'static>(kept: &mut dyn Any) -> Option<Result<R, E>> {
-    kept.downcast_mut::<Option<Result<R, E>>>()?.take()
+    let kept = kept.downcast_mut::<Option<Result<R, E>>>();
+    debug_assert!(kept.is_some(), "a result is taken as another type than it was kept as");
+    kept?.take()
 }
 
 /// A write that is done. It holds the closure with all that it took along, which the caller's thread made and puts away
