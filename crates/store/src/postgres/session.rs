@@ -90,8 +90,18 @@ pub(crate) struct PgSession {
 pub(super) struct Mark {
     /// Its number.
     pub(super) xid: Option<i64>,
+    /// How often declarations had changed when it began.
+    pub(super) declared: i64,
     /// Kind and id of the record that it wrote last.
     pub(super) written: Option<(&'static str, String)>,
+}
+
+impl Mark {
+    /// Takes what the beginning of a transaction of writes says.
+    fn begin(&mut self, begun: &[SimpleQueryMessage]) {
+        self.xid = number_of(begun, 0);
+        self.declared = number_of(begun, 1).unwrap_or(0);
+    }
 }
 
 impl PgSession {
@@ -314,7 +324,7 @@ impl PgSession {
             _ => None,
         };
         let mut refused = None;
-        let (mut xid, mut n_rows) = (None, 0);
+        let (mut mark, mut n_rows) = (Mark::default(), 0);
         let result = self.wait(async |client| {
             let parameters: Vec<&(dyn ToSql + Sync)> =
                 values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
@@ -322,7 +332,7 @@ impl PgSession {
             let rows = match begin {
                 Some(begin) => {
                     let (begun, rows) = join(client.simple_query(begin), query).await;
-                    xid = number_of(&begun?);
+                    mark.begin(&begun?);
                     rows
                 }
                 None => query.await,
@@ -343,7 +353,7 @@ impl PgSession {
         });
         if begin.is_some() {
             self.phase = Phase::Begun;
-            self.mark.xid = xid;
+            (self.mark.xid, self.mark.declared) = (mark.xid, mark.declared);
         }
         if !sql.starts_with("SELECT") {
             let n_affected = result.as_ref().ok().copied().flatten().unwrap_or(0);
@@ -435,7 +445,7 @@ impl PgSession {
         if let Phase::Due(begin) = self.phase {
             let begun = self.wait(|client| client.simple_query(begin))?;
             self.phase = Phase::Begun;
-            self.mark.xid = number_of(&begun);
+            self.mark.begin(&begun);
         }
         Ok(())
     }
@@ -516,10 +526,10 @@ impl PgSession {
     }
 }
 
-/// The number that statements sent as text gave, if they gave one.
-fn number_of(messages: &[SimpleQueryMessage]) -> Option<i64> {
+/// A number that statements sent as text gave, by its place in the row, if they gave one.
+fn number_of(messages: &[SimpleQueryMessage], place: usize) -> Option<i64> {
     messages.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+        SimpleQueryMessage::Row(row) => row.try_get(place).ok()??.parse().ok(),
         _ => None,
     })
 }

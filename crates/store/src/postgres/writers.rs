@@ -275,6 +275,9 @@ fn again(error: &StoreError) -> StoreError {
         StoreError::Busy { depth, retry_after_s } => {
             StoreError::Busy { depth: *depth, retry_after_s: *retry_after_s }
         }
+        StoreError::Remaking { kind, retry_after_s } => {
+            StoreError::Remaking { kind, retry_after_s: *retry_after_s }
+        }
         StoreError::Closed => StoreError::Closed,
         StoreError::Panicked => StoreError::Panicked,
         StoreError::Conflict(reason) => StoreError::Conflict(reason.clone()),

@@ -16,6 +16,7 @@ use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
 use crate::pending_links;
+use crate::remake;
 use crate::session::Session;
 use crate::tenant::{Job, Sharing, Statistics, WriteTimes};
 use crate::txn::Numbers;
@@ -134,6 +135,7 @@ impl Writer {
                 for part in parts {
                     let error = match &error {
                         StoreError::Full(what) => StoreError::Full(what.clone()),
+                        StoreError::Unavailable(reason) => StoreError::Unavailable(reason.clone()),
                         other => StoreError::Commit(other.to_string()),
                     };
                     part.finish(Some(error), began.elapsed());
@@ -223,6 +225,8 @@ impl Writer {
                 session: Session::Sqlite(&self.connection),
                 state: State::Open,
                 shared: &self.shared,
+                // Nobody else writes now: what is over for this process is over for the transaction.
+                remakes: self.shared.remakes.current(),
                 indexes: self.shared.published(),
                 pace: None,
             },
@@ -271,8 +275,12 @@ impl Writer {
         Ok(Ran::Done)
     }
 
+    /// Errors: a program of other declarations has opened the file meanwhile.
     fn numbers(&self) -> Result<Numbers> {
         let mut session = Session::Sqlite(&self.connection);
+        if remake::declared(&mut session)? != self.shared.declared.load(Ordering::Acquire) {
+            return Err(remake::outdated());
+        }
         let mut read = |name: &str| -> Result<u64> {
             let sql = "SELECT value FROM meta WHERE name = ?1";
             Ok(session.first(sql, &[name.into()], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
