@@ -255,10 +255,13 @@ pub(crate) fn not_yet(kind: &'static Kind) -> StoreError {
 /// Begins to make a kind anew, unless that is begun: a short transaction, which is under way.
 pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed, users: Users) -> Result<Remake> {
     let kind = changed.kind;
-    if changed.declaration == UNDER_WAY
-        && let Some(remake) = read(session, kind)?
-    {
-        return Ok(remake);
+    if changed.declaration == UNDER_WAY {
+        if let Some(remake) = read(session, kind)? {
+            return Ok(remake);
+        }
+        if !is_noted(session, kind)? {
+            recount_records(session, kind)?;
+        }
     }
     let mut remake = Remake::between(&changed.declaration, kind);
     // Counts of a bulk load that did not end are not up to now.
@@ -327,6 +330,37 @@ impl Reshaped {
     pub(crate) fn has(&self, column: &str) -> bool {
         self.columns.iter().any(|it| it.name == column)
     }
+}
+
+/// Whether a step of this way of making kinds anew has been here, whatever declaration it was for.
+fn is_noted(session: &mut Session<'_>, kind: &Kind) -> Result<bool> {
+    let sql = "SELECT text FROM meta WHERE name = ?1";
+    let text = session.first(sql, &[mark_name(kind).as_str().into()], |row| row.text(0))?;
+    Ok(text.is_some_and(|it| serde_json::from_str::<Remake>(&it).is_ok()))
+}
+
+/// Counts records by the classes in their rows, where nobody knows what was counted: a file of a former format, or what a former
+/// version was about to make anew.
+fn recount_records(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    let name = kind.name;
+    session.execute(
+        "DELETE FROM facet WHERE kind = ?1 AND facet = ?2",
+        &[name.into(), counters::RECORDS.into()],
+    )?;
+    let (column, slot) = match session {
+        Session::Postgres(session) => (", slot", format!(", {}", session.slot)),
+        _ => {
+            session.batch(&format!("DROP TABLE IF EXISTS \"new_{name}\""))?;
+            ("", String::new())
+        }
+    };
+    for (class, group) in [("class", " GROUP BY class"), ("0", " HAVING 0 < count(*)")] {
+        session.batch(&format!(
+            "INSERT INTO facet (kind, facet, class, value, n{column}) \
+             SELECT '{name}', '', {class}, '', count(*){slot} FROM \"k_{name}\"{group}"
+        ))?;
+    }
+    Ok(())
 }
 
 /// How often declarations of a tenant have changed: who opened it before does not know what is stored now.

@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -79,7 +80,8 @@ class Disk:
         def make(number, to):
             os.mkdir(to, 0o700)
             kept, now = self.names.get(number, {}), names.get(number, {})
-            of_ten = dice.randrange(11)
+            # A disk that was never told to keep any mostly keeps none.
+            of_ten = 0 if self.overlooked == "folders" and dice.randrange(2) == 0 else dice.randrange(11)
             for name in sorted(set(kept) | set(now)):
                 chosen = (now if dice.randrange(10) < of_ten else kept).get(name)
                 if chosen is None:
@@ -133,8 +135,8 @@ def must(*arguments, **more):
 
 
 def cut(arguments, cut_at, dice, overlooked):
-    """Runs a command on the disk, with a failure at the flush of that number; how many flushes there were, and whether the
-    command had said that it was done."""
+    """Runs a command on the disk, with a failure at the flush of that number; what was flushed, one after the other, and whether
+    the command had said that it was done."""
     disk = Disk(HERE, overlooked)
     address = os.path.join(WORK, "flushes")
     if os.path.exists(address):
@@ -148,33 +150,45 @@ def cut(arguments, cut_at, dice, overlooked):
         env={**os.environ, "LD_PRELOAD": RECORDER, "FLUSHES": address},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
-    n_flushes, is_noted_first = 0, dice.randrange(2) == 0
+    # What is there once a flush is done is there before the next one, too.
+    flushed, is_noted_first = [], overlooked is None and dice.randrange(2) == 0
     try:
         told, _ = listener.accept()
         told.settimeout(PATIENCE_S)
         while message := told.recv(4):
-            n_flushes += 1
-            fails = n_flushes == cut_at
+            at = f"/proc/{process.pid}/fd/{int.from_bytes(message, 'little')}"
+            flushed.append(("folders" if os.path.isdir(at) else "files", re.sub(r"[0-9a-f]{16,}", "*", os.readlink(at))))
+            fails = len(flushed) == cut_at
             if fails:
                 # Nothing is written any more while the disk is looked at.
                 os.kill(process.pid, signal.SIGSTOP)
                 while state_of(process.pid) != "T":
                     time.sleep(0.001)
             if not fails or is_noted_first:
-                file = os.open(f"/proc/{process.pid}/fd/{int.from_bytes(message, 'little')}", os.O_RDONLY)
+                file = os.open(at, os.O_RDONLY)
                 disk.flush(file)
                 os.close(file)
             if fails:
                 break
             told.send(b"1")
-        is_done = n_flushes != cut_at and process.wait(PATIENCE_S) == 0
+        is_done = len(flushed) != cut_at and process.wait(PATIENCE_S) == 0
     finally:
         process.kill()
         process.wait()
         listener.close()
     disk.fail(dice)
     disk.close()
-    return n_flushes, is_done
+    return flushed, is_done
+
+
+def moments(flushed, overlooked):
+    """The numbers of flushes by what is flushed: a file that is flushed once is as telling as one that is flushed all the time. A
+    flush that is overlooked is no moment of its own."""
+    found = {}
+    for number, (sort, what) in enumerate(flushed, 1):
+        if sort != overlooked:
+            found.setdefault(what, []).append(number)
+    return list(found.values())
 
 
 def state_of(pid):
@@ -403,9 +417,6 @@ def served(data, work):
 
 
 CASES = {"backup": Backup, "restore": Restore, "scicat": Scicat, "documents": Documents, "marc": Marc, "citations": Citations}
-# Whose flushes are overlooked, where that is not both: an import of MARC records goes into folders and files that are there, so that
-# a forgotten name hardly ever shows.
-SORTS = {"marc": ("files",)}
 
 
 def series(name, n_cuts, overlooked):
@@ -419,14 +430,14 @@ def series(name, n_cuts, overlooked):
     begun = os.path.join(WORK, "begun")
     shutil.copytree(HERE, begun)
     # Some come when the command is over: what it has told is believed.
-    n_flushes, cuts = None, []
+    n_flushes, choices, cuts = None, [], []
     for n in range(n_cuts):
         shutil.rmtree(HERE)
         shutil.copytree(begun, HERE)
-        cut_at = 1 << 30 if n % 4 == 0 else 1 + dice.randrange(n_flushes)
-        seen, is_done = cut(case.command, cut_at, dice, overlooked)
-        n_flushes = n_flushes or seen
-        cuts.append(cut_at if cut_at <= seen else "the end")
+        cut_at = 1 << 30 if n % 4 == 0 else dice.choice(dice.choice(choices))
+        flushed, is_done = cut(case.command, cut_at, dice, overlooked)
+        n_flushes, choices = n_flushes or len(flushed), choices or moments(flushed, overlooked)
+        cuts.append(cut_at if cut_at <= len(flushed) else "the end")
         try:
             faults = case.judge(is_done)
         except Refused as refused:
@@ -445,7 +456,7 @@ for name in sys.argv[4:] or CASES:
         continue
     # Whoever forgets a flush is found out.
     missed = []
-    for sort in SORTS.get(name, ("files", "folders")):
+    for sort in ("files", "folders"):
         fault, n = series(name, 10 * CUTS, sort)
         missed.append(f"without the flushes of {sort} failure {n + 1} shows it" if fault else None)
         if not fault:

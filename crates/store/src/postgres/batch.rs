@@ -60,7 +60,7 @@ pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]
         let n_before = session.n_changes;
         let begun = Instant::now();
         let flow =
-            catch_unwind(AssertUnwindSafe(|| run_one(session, shared, &remakes, write, &mut gathered)));
+            catch_unwind(AssertUnwindSafe(|| run_one(session, shared, remakes.as_ref(), write, &mut gathered)));
         write.times.run += begun.elapsed();
         n_run += 1;
         if session.is_conflict || session.is_broken {
@@ -124,7 +124,7 @@ struct Gathered {
 fn run_one(
     session: &mut PgSession,
     shared: &Shared,
-    remakes: &Option<Arc<UnderWay>>,
+    remakes: Option<&Arc<UnderWay>>,
     write: &mut Write,
     gathered: &mut Gathered,
 ) -> ControlFlow<()> {
@@ -133,7 +133,7 @@ fn run_one(
             session: Session::Postgres(session),
             state: State::Open,
             shared,
-            remakes: remakes.clone(),
+            remakes: remakes.cloned(),
             indexes: None,
             pace: None,
         },
