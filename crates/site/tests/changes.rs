@@ -55,9 +55,15 @@ async fn dataverse(asked: Asked, request: Request) -> Response {
         ("GET", "/api/users/ada/allowedCollections/AddDataset") => {
             ok(json!({"items": [{"name": "Root", "alias": "root"}]}))
         }
-        ("GET", "/api/metadatablocks/citation") => {
-            ok(json!({"fields": {"subject": {"controlledVocabularyValues": ["Other", "Physics"]}}}))
+        ("GET", "/api/dataverses/root/metadatablocks") => ok(blocks()),
+        ("GET", "/api/datasets/:persistentId/versions/:latest") => ok(version()),
+        ("PUT", "/api/datasets/:persistentId/versions/:draft") if body.contains("east") => {
+            let message = "Validation Failed: Date of coverage east  is not a valid date. \"yyyy\" is a supported format. \
+                (Invalid value:east), Coverage Country is required if you choose to enter a value in any of the optional \
+                Coverage fields. (Invalid value:), Something else. (Invalid value:).";
+            (StatusCode::FORBIDDEN, axum::Json(json!({"message": message}))).into_response()
         }
+        ("PUT", "/api/datasets/:persistentId/versions/:draft") => ok(json!({})),
         ("GET", "/api/licenses") => ok(json!([{"name": "CC0 1.0", "active": true, "isDefault": true}])),
         ("POST", "/api/dataverses/root/datasets") if body.contains("refuse") => {
             let message = json!({"status": "ERROR", "message": "Validation <failed>"});
@@ -88,6 +94,66 @@ async fn dataverse(asked: Asked, request: Request) -> Response {
         ("GET", "/api/access/datafile/2") => ([("content-type", "text/html")], "\u{89}PNG").into_response(),
         _ => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+/// The blocks of the collection: citation, and a second one with a field of each sort.
+fn blocks() -> Value {
+    let field = |name: &str, title: &str, kind: &str, is_multiple: bool| json!({"name": name, "title": title, "displayName": title, "type": kind, "multiple": is_multiple});
+    let with = |mut it: Value, more: Value| {
+        if let (Some(map), Value::Object(more)) = (it.as_object_mut(), more) {
+            map.extend(more);
+        }
+        it
+    };
+    let main = |it: Value, order: u32| {
+        with(it, json!({"isRequired": true, "displayOnCreate": true, "displayOrder": order}))
+    };
+    let author = json!({"authorName": main(with(field("authorName", "Name", "TEXT", false), json!({"displayName": "Author Name"})), 1)});
+    let contact = json!({
+        "datasetContactName": field("datasetContactName", "Name", "TEXT", false),
+        "datasetContactEmail": main(field("datasetContactEmail", "E-mail", "EMAIL", false), 1),
+    });
+    let choices = |list: Value| json!({"isControlledVocabulary": true, "controlledVocabularyValues": list});
+    let coverage = json!({
+        "country": with(with(field("country", "Country", "TEXT", false), choices(json!(["Norway", "Peru"]))), json!({"displayName": "Coverage Country"})),
+        "from": with(field("from", "Date", "DATE", false), json!({"displayName": "Date of coverage", "displayOrder": 1})),
+    });
+    let languages: Vec<String> = (0..501).map(|it| format!("language {it}")).collect();
+    let many: Vec<String> = (0..30).map(|it| format!("sort {it}")).collect();
+    json!([
+        {"name": "citation", "displayName": "Citation Metadata", "fields": {
+            "title": main(field("title", "Title", "TEXT", false), 0),
+            "author": main(with(field("author", "Author", "NONE", true), json!({"childFields": author})), 1),
+            "datasetContact": main(with(field("datasetContact", "Point of Contact", "NONE", true), json!({"childFields": contact})), 2),
+            "subject": main(with(field("subject", "Subject", "TEXT", true), choices(json!(["Other", "Physics"]))), 3),
+            "series": field("series", "Series", "TEXTBOX", true),
+        }},
+        {"name": "geo", "displayName": "Geo <Metadata>", "fields": {
+            "coverage": with(field("coverage", "Coverage", "NONE", true), json!({"childFields": coverage})),
+            "unit": with(field("unit", "Unit", "TEXT", true), json!({"watermark": "e.g. village", "displayOrder": 1})),
+            "sort": with(with(field("sort", "Sort", "TEXT", true), choices(json!(many))), json!({"displayOrder": 2})),
+            "depth": with(field("depth", "Depth", "FLOAT", false), json!({"displayOrder": 3})),
+            "page": with(field("page", "Page", "URL", false), json!({"displayOrder": 4})),
+            "language": with(with(field("language", "Language", "TEXT", true), choices(json!(languages))), json!({"displayOrder": 5})),
+        }},
+    ])
+}
+
+/// A version with something that the form does not show, in a block of its own and in a field of one that it does.
+fn version() -> Value {
+    let part = |name: &str, value: &str| json!({"typeName": name, "multiple": false, "typeClass": "primitive", "value": value});
+    json!({
+        "lastUpdateTime": "2026-01-01T00:00:00Z", "versionState": "DRAFT", "license": {"name": "CC0 1.0"}, "datasetType": "dataset",
+        "isPartOf": {"identifier": "root"}, "metadataBlocks": {
+            "citation": {"displayName": "Citation Metadata", "fields": [part("title", "Tides")]},
+            "geo": {"displayName": "Geo", "fields": [
+                {"typeName": "coverage", "multiple": true, "typeClass": "compound", "value": [
+                    {"country": part("country", "Atlantis"), "hidden": part("hidden", "kept")}]},
+                {"typeName": "sort", "multiple": true, "typeClass": "controlledVocabulary", "value": ["sort 7"]},
+            ]},
+            "other": {"displayName": "Other", "fields": [part("x", "kept too")]},
+        },
+    })
 }
 
 fn runtime() -> Outcome<tokio::runtime::Runtime> {
@@ -162,8 +228,8 @@ impl Page {
     }
 }
 
-const WHOLE: &str = "collection=root&title=Tides&description=Levels&author.0.name=Sample&contact.0.name=\
-    &contact.0.email=a%40example.org&subject=Physics&license=CC0+1.0";
+const WHOLE: &str = "collection=root&title/rows=1&title/0=Tides&author/rows=1&author/0/authorName=Sample&datasetContact/rows=1\
+    &datasetContact/0/datasetContactEmail=a%40example.org&subject/rows=1&subject/0=Physics&license=CC0+1.0";
 
 #[test]
 fn a_deposit_is_made_of_what_the_form_says() -> Outcome {
@@ -181,11 +247,16 @@ fn a_deposit_is_made_of_what_the_form_says() -> Outcome {
         assert_eq!((refused.status, house.heard("POST")), (StatusCode::FORBIDDEN, None));
     }
     let csrf = format!("_csrf={}&", house.csrf("/site/deposits/new", &ada)?);
-    let empty = house.post("/site/deposits/new", &ada, &format!("{csrf}title=Tides"))?;
-    assert_eq!((empty.status, house.heard("POST")), (StatusCode::UNPROCESSABLE_ENTITY, None));
-    assert!(empty.text.contains("No subject is chosen.") && empty.text.contains("value=\"Tides\""));
+    let lost =
+        house.post("/site/deposits/new", &ada, &format!("{csrf}{}", WHOLE.replace("=root", "=lost")))?;
+    assert_eq!((lost.status, house.heard("POST")), (StatusCode::UNPROCESSABLE_ENTITY, None));
+    assert!(lost.text.contains("No collection is chosen.") && lost.text.contains("value=\"Tides\""));
     let more = house.post("/site/deposits/new", &ada, &format!("{csrf}{WHOLE}&more=author"))?;
-    assert!(more.text.contains("name=\"author.3.name\"") && house.heard("POST").is_none());
+    assert!(more.text.contains("name=\"author/3/authorName\"") && house.heard("POST").is_none());
+    assert!(
+        !more.text.contains("name=\"datasetContact/1/"),
+        "only the field that was asked for gets more rows"
+    );
     let made = house.post("/site/deposits/new", &ada, &format!("{csrf}{WHOLE}"))?;
     assert_eq!(made.header("location"), "/site/deposits/files/doi%3A10.1/A", "{}", made.text);
     let (path, body) = house.heard("POST").ok_or("nothing was asked")?;
@@ -197,6 +268,73 @@ fn a_deposit_is_made_of_what_the_form_says() -> Outcome {
         house.post("/site/deposits/new", &ada, &format!("{csrf}{}", WHOLE.replace("Tides", "refuse")))?;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(refused.text.contains("Validation &lt;failed&gt;"), "{}", refused.text);
+    Ok(())
+}
+
+#[test]
+fn other_blocks_are_changed_and_their_faults_stand_by_their_fields() -> Outcome {
+    let house = house()?;
+    let ada = house.sign_in("ada")?;
+    let path = "/site/deposits/edit/doi:10.1/A";
+    let form = house.get(path, &ada)?;
+    for part in [
+        "Geo &lt;Metadata&gt;",
+        "<option lang=\"en\" selected>Atlantis</option>",
+        "value=\"sort 7\" checked",
+        "name=\"coverage/1/from\"",
+        "inputmode=\"decimal\"",
+        "inputmode=\"url\"",
+        "placeholder=\"e.g. village\"",
+        "<textarea name=\"series/0\"",
+        "<details open>",
+        "<textarea name=\"language/0\"",
+    ] {
+        assert!(form.text.contains(part), "{part} is not in {}", form.text);
+    }
+    let csrf = format!("_csrf={}&since=2026-01-01T00%3A00%3A00Z&", house.csrf(path, &ada)?);
+    let sent = "title/rows=1&title/0=Tides&coverage/rows=3&coverage/0/country=Atlantis&coverage/0/from=\
+        &coverage/1/country=&coverage/1/from=2026&coverage/2/country=&coverage/2/from=&unit/rows=2&unit/0=village&unit/1=\
+        &sort/rows=1&sort/0=sort+7&sort/0=sort+9&depth/rows=1&depth/0=12.5&page/rows=1&page/0=&language/rows=1&language/0=language+3%0D%0Alanguage+500";
+    let saved = house.post(path, &ada, &format!("{csrf}{sent}"))?;
+    assert_eq!(saved.header("location"), "/site/deposits/files/doi%3A10.1/A", "{}", saved.text);
+    let (asked, body) = house.heard("PUT").ok_or("nothing was asked")?;
+    assert!(asked.ends_with("&sourceLastUpdateTime=2026-01-01T00%3A00%3A00Z"), "{asked}");
+    let (said, before): (Value, Value) = (serde_json::from_str(&body)?, version());
+    let geo = |name: &str| {
+        let list = said["metadataBlocks"]["geo"]["fields"].as_array().cloned().unwrap_or_default();
+        list.into_iter().find(|it| it["typeName"] == name).unwrap_or_default()
+    };
+    assert_eq!(geo("coverage")["value"][0], before["metadataBlocks"]["geo"]["fields"][0]["value"][0]);
+    assert_eq!(geo("coverage")["value"][1]["from"]["value"], "2026");
+    assert_eq!(geo("coverage")["value"].as_array().map(Vec::len), Some(2));
+    assert_eq!((&geo("unit")["value"], &geo("depth")["value"]), (&json!(["village"]), &json!("12.5")));
+    assert_eq!((&geo("sort")["value"], geo("page")), (&json!(["sort 7", "sort 9"]), Value::Null));
+    assert_eq!(said["metadataBlocks"]["other"], before["metadataBlocks"]["other"]);
+    assert_eq!(geo("language")["value"], json!(["language 3", "language 500"]));
+    assert_eq!(said["isPartOf"], Value::Null);
+    let refused =
+        house.post(path, &ada, &format!("{csrf}{}", sent.replace("2026&coverage/2", "east&coverage/2")))?;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    for part in [
+        "id=\"fault-coverage/1/from\">That is no date",
+        "id=\"fault-coverage/1/country\">This must be said.",
+        "aria-describedby=\"fault-coverage/1/from\"",
+        "href=\"#fault-coverage/1/from\">Coverage, Date</a>",
+        "<p class=\"alert\" role=\"alert\">Something else.</p>",
+        "value=\"east\"",
+        "value=\"village\"",
+        "value=\"12.5\"",
+        "value=\"sort 9\" checked",
+    ] {
+        assert!(refused.text.contains(part), "{part} is not in {}", refused.text);
+    }
+    assert!(!refused.text.contains("fault-coverage/0/"), "only the row at fault is marked");
+    let bad = sent.replace("title/0=Tides", "title/0=&more=unit");
+    let more = house.post(path, &ada, &format!("{csrf}{bad}"))?;
+    assert!(
+        more.text.contains("name=\"unit/4\"")
+            && more.text.contains("name=\"coverage/1/from\" value=\"2026\"")
+    );
     Ok(())
 }
 

@@ -107,6 +107,13 @@ async fn dialect(world: Shared, request: Request) -> Response {
             "id": "1", "name": "Items", "existingRecordType": "ITEM", "metadata": {"updatedDate": day},
             "mappingDetails": {"mappingFields": [{"name": "barcode", "path": "item.barcode", "value": "945$b"}]},
         })),
+        ("GET", "/data-import-profiles/mappingProfiles/3") => ok(&json!({
+            "id": "3", "name": "Changes", "existingRecordType": "MARC_BIBLIOGRAPHIC", "metadata": {"updatedDate": day},
+            "mappingDetails": {"mappingFields": [], "marcMappingOption": "MODIFY", "marcMappingDetails": [
+                {"order": 0, "action": "DELETE", "field": {"field": "035", "indicator1": "*", "indicator2": "*",
+                    "subfields": [{"subfield": "*"}]}}]},
+        })),
+        ("PUT", "/data-import-profiles/mappingProfiles/3") => ok(&json!({"id": "3"})),
         ("POST", "/mapping-preview") if body.contains("nothing") => {
             (StatusCode::NOT_FOUND, "No source record has the id \"nothing\"").into_response()
         }
@@ -374,6 +381,54 @@ fn a_mapping_profile_is_tried_before_it_is_saved() -> Outcome {
     assert!(nameless.text.contains("id=\"fault-name\""), "{}", nameless.text);
     house.somebody_else_saves();
     assert_eq!(house.post(path, &ada, &format!("{start}&action=save"))?.status, StatusCode::CONFLICT);
+    Ok(())
+}
+
+#[test]
+fn changes_of_marc_fields_are_tried_and_saved() -> Outcome {
+    let house = house()?;
+    let ada = house.sign_in("ada")?;
+    let path = "/site/mapping/3";
+    let form = house.get(path, &ada)?;
+    assert_eq!(
+        (form.field("marc.0.tag"), form.field("marc.0.ind1")),
+        ("035".to_owned(), "*".to_owned()),
+        "{}",
+        form.text
+    );
+    assert!(
+        form.text.contains("<option selected>DELETE</option>") && form.text.contains("name=\"marc.1.tag\"")
+    );
+    let start = format!(
+        "_csrf={}&since={}&name=Changes&entity=MARC_BIBLIOGRAPHIC&marc.0.at=0/0&marc.0.action=DELETE&marc.0.tag=035&marc.0.ind1=*\
+         &marc.0.ind2=*&marc.0.code=*&marc.1.tag=245&marc.1.action=EDIT&marc.1.ind1=*&marc.1.ind2=*&marc.1.code=a",
+        house.csrf(&ada)?,
+        form.field("since")
+    );
+    let half = house.post(path, &ada, &format!("{start}&action=save"))?;
+    assert_eq!((half.status, house.heard(&Method::PUT).is_none()), (StatusCode::UNPROCESSABLE_ENTITY, true));
+    assert!(half.text.contains("id=\"fault-marc.1\">Choose what is done with the subfield"), "{}", half.text);
+    assert_eq!(half.field("marc.1.tag"), "245", "what was typed stays");
+    let whole = format!("{start}&marc.1.subaction=REPLACE&marc.1.find=old+&marc.1.replace=new+");
+    let more = house.post(path, &ada, &format!("{whole}&action=more-marc"))?;
+    assert!(
+        more.text.contains("name=\"marc.5.tag\"") && more.field("marc.1.find") == "old ",
+        "{}",
+        more.text
+    );
+    let tried = house.post(path, &ada, &format!("{whole}&action=preview&record=it1"))?;
+    assert_eq!(tried.status, StatusCode::OK, "{}", tried.text);
+    let asked: Value = serde_json::from_str(&house.heard(&Method::POST).ok_or("nothing was sent")?.body)?;
+    let list = &asked["profile"]["mappingDetails"]["marcMappingDetails"];
+    assert_eq!(list[0]["field"]["field"], "035");
+    let part =
+        json!([{"subfield": "a", "subaction": "REPLACE", "data": {"find": "old ", "replaceWith": "new "}}]);
+    assert_eq!((&list[1]["order"], &list[1]["field"]["subfields"]), (&json!(1), &part));
+    let saved = house.post(path, &ada, &format!("{whole}&action=save"))?;
+    assert_eq!(saved.header("location"), path, "{}", saved.text);
+    let wrong = whole.replace("entity=MARC_BIBLIOGRAPHIC", "entity=ITEM");
+    let elsewhere = house.post(path, &ada, &format!("{wrong}&action=save"))?;
+    assert!(elsewhere.text.contains("Only profiles of the types MARC_"), "{}", elsewhere.text);
     Ok(())
 }
 

@@ -204,7 +204,7 @@ fn sorted(fields: &Value, skip: u64, order: &str) -> String {
 
 fn named(pattern: &str) -> String {
     let filter = json!({
-        "where": {"datasetName": {"like": pattern, "options": "i"}},
+        "where": {"datasetName": {"ilike": pattern}},
         "limits": {"skip": 0, "limit": 25, "order": "creationTime:desc"},
     });
     format!("/api/v3/datasets?filter={}", escaped(&filter.to_string()))

@@ -1,7 +1,6 @@
 //! What every handler starts from: the server's parts, who asks for which tenant, and the request's own parts.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
@@ -9,18 +8,18 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri, Version};
 use pinakes_accounts::{Password, PasswordChecks, PasswordHash};
-use pinakes_http::{Context, Db, RequestScope, Stage, body, stages};
+use pinakes_http::{Context, Db, Stage, body, stages};
 use serde_json::{Map, Value};
 
-use crate::asker::{self, Asker};
+use crate::asker::Asker;
 use crate::blocks::Registry;
+use crate::clock;
 use crate::error::ApiError;
 use crate::feedback::Feedback;
 use crate::ids::{Ids, Ranges};
 use crate::query::Query;
 use crate::registry::Registries;
 use crate::settings::Settings;
-use crate::{bootstrap, clock, gate, users};
 
 /// The dialect's state: cheap to clone.
 #[derive(Clone)]
@@ -81,17 +80,14 @@ impl Dataverse {
         self.ranges.take(db, n).await
     }
 
-    /// Sees to it that the tenant has its root collection, roles and licences; free once it was seen.
-    pub async fn prepare(&self, db: &Db) -> Result<(), ApiError> {
-        let name = db.tenant().name();
-        if self.seen().contains(name) {
-            return Ok(());
-        }
-        bootstrap::prepare(self, db).await?;
-        crate::files::ingest::resume(self, db).await?;
-        crate::harvest::resume(self, db).await?;
-        self.seen().insert(name.to_owned());
-        Ok(())
+    /// Whether the tenant of this name was found to hold what a new server must have.
+    pub(crate) fn is_prepared(&self, tenant: &str) -> bool {
+        self.seen().contains(tenant)
+    }
+
+    /// The tenant of this name holds what a new server must have.
+    pub(crate) fn note_prepared(&self, tenant: &str) {
+        self.seen().insert(tenant.to_owned());
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
@@ -122,29 +118,15 @@ pub struct Call {
 }
 
 impl Call {
-    /// Finds the tenant and who asks.
-    ///
-    /// Errors: an unknown tenant; a credential that stands for nobody (401).
-    pub(crate) async fn admit(
-        app: Dataverse,
-        params: Vec<(String, String)>,
+    /// Of a request whose tenant and caller are known.
+    pub(crate) fn new(
+        (app, db, asker): (Dataverse, Db, Asker),
+        (params, query): (Vec<(String, String)>, Query),
         parts: Parts,
         body: Body,
-    ) -> Result<Self, ApiError> {
-        let db = app.context.db(&parts.headers).await?;
-        app.prepare(&db).await?;
-        let query = Query::parse(parts.uri.query().unwrap_or_default());
-        let peer: Option<IpAddr> =
-            RequestScope::current().and_then(|it| it.peer()).map(|it| it.ip().to_canonical());
-        let asker = asker::of(&app, &db, &parts, &query, peer).await?;
+    ) -> Self {
         let (headers, method, uri, version) = (parts.headers, parts.method, parts.uri, parts.version);
-        let call =
-            Self { app, asker, query, headers, method, uri, version, db, params, body: Mutex::new(body) };
-        gate::check(&call, version)?;
-        if call.method != Method::GET && call.method != Method::HEAD {
-            users::note_api_use(&call).await?;
-        }
-        Ok(call)
+        Self { app, asker, query, headers, method, uri, version, db, params, body: Mutex::new(body) }
     }
 
     /// The tenant's data.

@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::asker::Asker;
 use crate::error::ApiError;
-use crate::permissions::{self, Assigned, GRANT, Grant, grant_id};
+use crate::grants::{self, Assigned, GRANT, Grant, Place, grant_id};
+use crate::groups::membership;
 use crate::roles::{self, Role};
-use crate::{envelope, groups, stored, users};
+use crate::{envelope, permissions, stored, users};
 
 /// What happened to role assignments: body is a [`Change`], by the assignment's number.
 pub(crate) static HISTORY: Kind = Kind {
@@ -116,7 +117,7 @@ pub(crate) fn revoke(
     object: i64,
     id: i64,
 ) -> Result<Option<(String, i64)>, ApiError> {
-    for mut grant in permissions::grants_on(txn, object)? {
+    for mut grant in grants::grants_on(txn, object)? {
         let Some(place) = grant.roles.iter().position(|it| it.id == id) else { continue };
         let role = grant.roles.remove(place).role;
         let key = grant_id(object, &grant.assignee);
@@ -136,7 +137,7 @@ pub(crate) fn revoke(
 
 /// Forgets what was assigned on an object that goes away.
 pub(crate) fn remove_all(txn: &mut Txn<'_>, object: i64) -> Result<(), ApiError> {
-    for grant in permissions::grants_on(txn, object)? {
+    for grant in grants::grants_on(txn, object)? {
         txn.delete(&GRANT, &grant_id(object, &grant.assignee))?;
     }
     let filter =
@@ -175,7 +176,7 @@ pub(crate) fn json(
 /// All assignments on an object, in the order in which they were made.
 pub(crate) fn list(view: &mut View<'_>, point: &Point) -> Result<Vec<Value>, ApiError> {
     let mut all = Vec::new();
-    for grant in permissions::grants_on(view, point.id)? {
+    for grant in grants::grants_on(view, point.id)? {
         all.extend(grant.roles.into_iter().map(|it| (it.id, grant.assignee.clone(), it)));
     }
     all.sort_by_key(|it| it.0);
@@ -189,7 +190,7 @@ pub(crate) fn assignee_name(view: &mut View<'_>, assignee: &str) -> Result<Optio
         ":authenticated-users" => Some("Authenticated Users".to_owned()),
         ":AllUsers" => Some("Everyone (including guests)".to_owned()),
         _ if assignee.starts_with('!') => Some("Preview URL Enabled".to_owned()),
-        _ if assignee.starts_with('&') => groups::name_of(view, assignee)?,
+        _ if assignee.starts_with('&') => membership::name_of(view, assignee)?,
         _ => match assignee.strip_prefix('@') {
             Some(name) => users::by_name(view, name)?.map(|it| it.display_name()),
             None => None,
@@ -222,7 +223,7 @@ pub(crate) fn find_assignee(view: &mut View<'_>, text: &str, what: &str) -> Resu
 pub(crate) fn check_holds(
     view: &mut View<'_>,
     asker: &Asker,
-    place: permissions::Place,
+    place: Place,
     role: &Role,
 ) -> Result<(), ApiError> {
     let held = permissions::held(view, asker, place)?;

@@ -29,7 +29,7 @@ pub(crate) fn below(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), A
         {
             dataset(txn, app, record.id)?;
         }
-        for child in crate::collections::publication::children(txn, id)? {
+        for child in crate::collections::children(txn, id)? {
             collection(txn, app, child.id)?;
             waiting.push(child.id);
         }

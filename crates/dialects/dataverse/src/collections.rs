@@ -1,24 +1,24 @@
 //! Collections, which the original calls dataverses: `/api/dataverses` (section 2 of the contract).
 
 pub(crate) mod fair;
+pub(crate) mod json;
 pub(crate) mod logo;
-mod moving;
-mod page;
+pub(crate) mod moving;
+pub(crate) mod page;
 pub(crate) mod people;
 pub(crate) mod publication;
 pub(crate) mod show;
 pub(crate) mod storage;
 pub(crate) mod structure;
+pub(crate) mod visibility;
 pub(crate) mod write;
 
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::asker::Asker;
 use crate::error::ApiError;
-use crate::permissions::{self, Permission, Place};
-use crate::routing::Routes;
+use crate::grants::Place;
 use crate::stored;
 
 /// Collections by number: body is a [`Collection`].
@@ -204,43 +204,7 @@ pub(crate) fn put(txn: &mut Txn<'_>, collection: &Collection) -> Result<(), ApiE
     stored::put(txn, &COLLECTION, &collection.id.to_string(), collection)
 }
 
-/// Whether the caller may see a collection.
-pub(crate) fn is_visible(
-    view: &mut View<'_>,
-    asker: &Asker,
-    collection: &Collection,
-) -> Result<bool, ApiError> {
-    if fair::is_kept_from(view, asker, collection)? {
-        return Ok(false);
-    }
-    Ok(collection.is_released()
-        || permissions::may(view, asker, collection.place(), Permission::ViewUnpublishedDataverse)?)
-}
-
-/// Lets the caller see a collection. Errors: 401.
-pub(crate) fn require_visible(
-    view: &mut View<'_>,
-    asker: &Asker,
-    collection: &Collection,
-) -> Result<(), ApiError> {
-    if fair::is_kept_from(view, asker, collection)? {
-        let alias = &collection.alias;
-        return Err(ApiError::not_found(format!("Can't find dataverse with identifier='{alias}'")));
-    }
-    if is_visible(view, asker, collection)? { Ok(()) } else { Err(permissions::refusal(asker)) }
-}
-
-/// Adds the routes.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .with(write::routes)
-        .with(show::routes)
-        .with(page::routes)
-        .with(logo::routes)
-        .with(structure::routes)
-        .with(people::routes)
-        .with(publication::routes)
-        .with(moving::routes)
-        .with(storage::routes)
-        .with(fair::routes)
+/// The collections directly below one.
+pub(crate) fn children(view: &mut View<'_>, id: i64) -> Result<Vec<Collection>, ApiError> {
+    stored::find_by(view, &COLLECTION, "parent", id)
 }

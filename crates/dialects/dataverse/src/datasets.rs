@@ -9,10 +9,11 @@ pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod curation;
 pub(crate) mod ddi;
+pub(crate) mod draft;
 pub(crate) mod edit;
 pub(crate) mod jsonld;
 pub(crate) mod locks;
-mod migrate;
+pub(crate) mod migrate;
 pub(crate) mod moving;
 pub(crate) mod people;
 pub(crate) mod publish;
@@ -21,20 +22,16 @@ pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod storage;
 pub(crate) mod terms;
-mod values;
+pub(crate) mod values;
 pub(crate) mod version;
+pub(crate) mod wanted;
 
-use http::StatusCode;
 use pinakes_store::{Column, Expr, Identifier, Index, Kind, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::app::Call;
-use crate::asker::Asker;
 use crate::error::ApiError;
-use crate::ids::Ids;
-use crate::permissions::Place;
-use crate::routing::Routes;
+use crate::grants::Place;
 use crate::stored;
 
 pub(crate) use version::{State, VERSION, Version};
@@ -207,79 +204,6 @@ impl Dataset {
     }
 }
 
-/// The dataset that is asked for: by number, or by `:persistentId` with the parameter `persistentId`.
-#[derive(Debug, Clone)]
-pub(crate) struct Wanted {
-    name: Name,
-    /// The caller, from whom a dataset may be kept; none when the server itself looks for it.
-    asker: Option<Asker>,
-}
-
-#[derive(Debug, Clone)]
-enum Name {
-    /// By its number.
-    Number(i64),
-    /// By its persistent identifier, in the form in which it is stored.
-    Pid(String),
-}
-
-impl Wanted {
-    /// Of the path's parameter `id`.
-    ///
-    /// Errors: 400 for what is no number, and without `persistentId`.
-    pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
-        Self::parse(call.param("id"), call.query.filled("persistentId"), &call.asker)
-    }
-
-    /// By its number, whoever asks.
-    pub(crate) fn number(id: i64) -> Self {
-        Self { name: Name::Number(id), asker: None }
-    }
-
-    /// By its persistent identifier, whoever asks.
-    pub(crate) fn pid(pid: &str) -> Self {
-        Self { name: Name::Pid(pid.to_owned()), asker: None }
-    }
-
-    /// The same of its parts.
-    pub(crate) fn parse(id: &str, pid: Option<&str>, asker: &Asker) -> Result<Self, ApiError> {
-        let asked = |name| Self { name, asker: Some(asker.clone()) };
-        if id == ":persistentId" {
-            let pid = pid.ok_or_else(|| {
-                ApiError::bad_request(
-                    "When accessing a dataset based on Persistent ID, a persistentId query parameter must be present.",
-                )
-            })?;
-            // Some scripts send the number here.
-            return Ok(asked(pid.parse().map_or_else(|_| Name::Pid(pid.to_owned()), Name::Number)));
-        }
-        let number =
-            id.parse().map_err(|_| ApiError::bad_request(format!("Bad dataset ID number: {id}.")))?;
-        Ok(asked(Name::Number(number)))
-    }
-
-    /// The dataset. Errors: 404, for one that is kept from the caller as well.
-    pub(crate) fn find(&self, view: &mut View<'_>) -> Result<Dataset, ApiError> {
-        let found = match &self.name {
-            Name::Number(id) => by_id(view, *id)?,
-            Name::Pid(pid) => by_pid(view, pid)?,
-        };
-        let missing = || {
-            ApiError::not_found(match &self.name {
-                Name::Number(id) => format!("Dataset with ID {id} not found."),
-                Name::Pid(pid) => format!("Dataset with Persistent ID {pid} not found."),
-            })
-        };
-        let dataset = found.ok_or_else(missing)?;
-        match &self.asker {
-            Some(asker) if crate::collections::fair::is_dataset_kept_from(view, asker, &dataset)? => {
-                Err(missing())
-            }
-            _ => Ok(dataset),
-        }
-    }
-}
-
 /// The stored form of a persistent identifier: `https://doi.org/10.5072/x` is `doi:10.5072/x`.
 pub(crate) fn canonical_pid(text: &str) -> String {
     let resolvers = [
@@ -311,94 +235,4 @@ pub(crate) fn by_pid(view: &mut View<'_>, pid: &str) -> Result<Option<Dataset>, 
 pub(crate) fn put(txn: &mut Txn<'_>, dataset: &Dataset) -> Result<(), ApiError> {
     let is_locked = (!dataset.locks.is_empty()).then_some(true);
     stored::put(txn, &DATASET, &dataset.id.to_string(), &Dataset { is_locked, ..dataset.clone() })
-}
-
-/// Errors: 403 for a dataset that is described elsewhere, and changed there alone.
-fn refuse_harvested(dataset: &Dataset) -> Result<(), ApiError> {
-    match dataset.harvested_by {
-        Some(_) => Err(ApiError::forbidden("Harvested datasets cannot be edited.")),
-        None => Ok(()),
-    }
-}
-
-/// The draft of a dataset, begun as a copy of its newest version when there is none. The dataset is changed and not yet
-/// stored: the caller ends with [`put`], and with [`version::put`] when it changes the version. Takes one number.
-pub(crate) fn open_draft(
-    txn: &mut Txn<'_>,
-    now: &str,
-    dataset: &mut Dataset,
-    ids: &mut Ids,
-) -> Result<Version, ApiError> {
-    refuse_harvested(dataset)?;
-    if let Some(draft) = &mut dataset.draft {
-        draft.internal += 1;
-        draft.last_update_time = now.to_owned();
-        let id = draft.version;
-        return version::of_dataset(txn, dataset, id);
-    }
-    let last = dataset.last.as_ref().map(|it| it.version);
-    let last = last.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, "The dataset has no version."))?;
-    let copied = version::of_dataset(txn, dataset, last)?;
-    dataset.last_ordinal += 1;
-    let draft = Draft {
-        version: ids.next()?,
-        ordinal: dataset.last_ordinal,
-        internal: 1,
-        last_update_time: now.to_owned(),
-    };
-    let version = copied.as_draft(&draft);
-    dataset.draft = Some(draft);
-    version::put(txn, &version)?;
-    Ok(version)
-}
-
-/// The same for changes that are no metadata (files): stores the dataset.
-pub(crate) fn draft_for_edit(
-    txn: &mut Txn<'_>,
-    now: &str,
-    dataset: &mut Dataset,
-    ids: &mut Ids,
-) -> Result<Draft, ApiError> {
-    match &mut dataset.draft {
-        Some(draft) => {
-            draft.internal += 1;
-            draft.last_update_time = now.to_owned();
-        }
-        None => {
-            open_draft(txn, now, dataset, ids)?;
-        }
-    }
-    put(txn, dataset)?;
-    dataset.draft.clone().ok_or_else(|| ApiError::internal("The draft is gone."))
-}
-
-/// Adds the routes.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .with(create::routes)
-        .with(migrate::routes)
-        .with(ddi::routes)
-        .with(show::routes)
-        .with(edit::routes)
-        .with(publish::routes)
-        .with(remove::routes)
-        .with(people::routes)
-        .with(locks::routes)
-        .with(moving::routes)
-        .with(storage::routes)
-        .with(archival::routes)
-        .with(curation::routes)
-        .with(compare::routes)
-}
-
-/// Refuses a dataset of a collection that is kept from the caller, as if it were not there. Errors: 404.
-pub(crate) fn require_not_kept(
-    view: &mut View<'_>,
-    asker: &Asker,
-    dataset: &Dataset,
-) -> Result<(), ApiError> {
-    if crate::collections::fair::is_dataset_kept_from(view, asker, dataset)? {
-        return Err(ApiError::not_found(format!("Dataset with Persistent ID {} not found.", dataset.pid)));
-    }
-    Ok(())
 }

@@ -7,9 +7,9 @@ use crate::asker::Asker;
 use crate::datasets::{self, Dataset};
 use crate::error::ApiError;
 use crate::files::DataFile;
+use crate::grants::Permission;
 use crate::guestbooks::{self, Entry, Guestbook};
-use crate::permissions::{self, Permission};
-use crate::stored;
+use crate::{permissions, stored};
 
 /// The guestbook that a caller must sign before it may download files of a dataset.
 pub(crate) fn demanded(

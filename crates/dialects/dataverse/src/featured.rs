@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 
 use crate::app::Call;
 use crate::asker::Asker;
-use crate::collections::{self, Collection};
-use crate::datasets::create::title_of;
-use crate::datasets::{self, Wanted, version};
+use crate::collections::{self, Collection, visibility};
+use crate::datasets;
+use crate::datasets::version::{self, title_of};
+use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, envelope, files, ids, stored};
+use crate::{amounts, changes, envelope, files, ids, permissions, stored};
 
 /// Items by number: body is an [`Item`].
 pub(crate) static FEATURED: Kind = Kind {
@@ -309,7 +310,7 @@ fn is_shown(view: &mut View<'_>, asker: &Asker, item: &Item) -> Result<bool, Api
     let Some(object) = item.object else { return Ok(true) };
     Ok(match item.ty.as_str() {
         "dataverse" => match collections::by_id(view, object)? {
-            Some(it) => collections::is_visible(view, asker, &it)?,
+            Some(it) => visibility::is_visible(view, asker, &it)?,
             None => false,
         },
         "dataset" => datasets::by_id(view, object)?.is_some_and(|it| it.released.is_some()),
@@ -327,7 +328,7 @@ async fn list(call: Call) -> Answer {
     let (asker, id, site_url) = (call.asker.clone(), call.param("id").to_owned(), call.site_url());
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
         let collection = collections::find(view, &id)?;
-        collections::require_visible(view, &asker, &collection)?;
+        visibility::require_visible(view, &asker, &collection)?;
         let mut shown = Vec::new();
         for item in items_of(view, collection.id)? {
             if is_shown(view, &asker, &item)? {
@@ -381,7 +382,7 @@ async fn create(mut call: Call) -> Answer {
 
 /// The item of a path, in a collection that the caller may edit.
 fn named(view: &mut View<'_>, asker: &Asker, text: &str) -> Result<Item, ApiError> {
-    let shown = text.parse().map_or_else(|_| text.to_owned(), datasets::storage::with_commas);
+    let shown = text.parse().map_or_else(|_| text.to_owned(), amounts::with_commas);
     let missing =
         || ApiError::not_found(format!("Could not find dataverse featured item with identifier {shown}"));
     let item: Item = stored::get(view, &FEATURED, text)?.ok_or_else(missing)?;
@@ -490,7 +491,7 @@ async fn show_image(call: Call) -> Answer {
         let missing = || ApiError::not_found("Could not find an image of that featured item.");
         let item: Item = stored::get(view, &FEATURED, &id)?.ok_or_else(missing)?;
         let collection = collections::named_by_record(view, item.collection)?;
-        collections::require_visible(view, &asker, &collection)?;
+        visibility::require_visible(view, &asker, &collection)?;
         item.image.ok_or_else(missing)
     };
     let blob = call.db().read(Weight::Point, find).await?;
@@ -508,11 +509,11 @@ async fn list_collections(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
         let collection = collections::find(view, &id)?;
-        collections::require_visible(view, &asker, &collection)?;
+        visibility::require_visible(view, &asker, &collection)?;
         let mut shown = Vec::new();
         for alias in aliases_of(&collection) {
             if let Some(it) = collections::by_alias(view, &alias)?
-                && collections::is_visible(view, &asker, &it)?
+                && visibility::is_visible(view, &asker, &it)?
             {
                 shown.push(it.alias.into());
             }
@@ -539,7 +540,7 @@ async fn feature(call: &Call, aliases: Vec<String>) -> Result<String, ApiError> 
             let it = collections::by_alias(txn, alias)?.ok_or_else(|| {
                 ApiError::bad_request(format!("Can't find dataverse collection with alias '{alias}'"))
             })?;
-            if !collections::is_visible(txn, &asker, &it)? {
+            if !visibility::is_visible(txn, &asker, &it)? {
                 return Err(permissions::refusal(&asker));
             }
         }

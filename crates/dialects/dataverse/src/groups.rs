@@ -3,15 +3,14 @@
 pub(crate) mod addresses;
 pub(crate) mod domains;
 pub(crate) mod explicit;
+pub(crate) mod membership;
 
-use std::collections::BTreeSet;
-
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View};
+use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 
-use crate::asker::Asker;
 use crate::error::ApiError;
-use crate::{permissions, stored};
+use crate::grants::{self, GRANT};
+use crate::stored;
 
 /// Explicit groups: body is a [`Group`].
 pub(crate) static GROUP: Kind = Kind {
@@ -23,9 +22,6 @@ pub(crate) static GROUP: Kind = Kind {
     indexes: &[Index::on(&["owner"]), Index::unique(&["identifier"])],
     ..Kind::named("dataverse_group")
 };
-
-/// Deepest nesting of groups in groups that is followed.
-const DEPTH: usize = 8;
 
 /// A group that a collection keeps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,36 +43,6 @@ pub(crate) struct Group {
     /// Assignees in it, other groups among them.
     #[serde(default)]
     pub members: Vec<String>,
-}
-
-/// The groups that the caller belongs to, directly or through other groups.
-pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiError> {
-    let mut names = permissions::own_names(asker);
-    let mut ruled = addresses::of(view, asker.peer)?;
-    ruled.extend(domains::of(view, asker.user.as_deref())?);
-    let mut found: BTreeSet<String> = ruled.iter().cloned().collect();
-    names.extend(ruled);
-    for _ in 0..DEPTH {
-        let values = names.iter().map(|it| it.as_str().into()).collect();
-        let query = Query::filter(Expr::In("members".into(), values));
-        let groups: Vec<Group> = stored::find(view, &GROUP, &query)?;
-        names = groups.into_iter().map(|it| it.identifier).filter(|it| found.insert(it.clone())).collect();
-        if names.is_empty() {
-            break;
-        }
-    }
-    Ok(found.into_iter().collect())
-}
-
-/// The name of a group of any kind.
-pub(crate) fn name_of(view: &mut View<'_>, identifier: &str) -> Result<Option<String>, ApiError> {
-    if let Some(alias) = identifier.strip_prefix("&ip/") {
-        return Ok(addresses::by_alias(view, alias)?.map(|it| it.name));
-    }
-    if let Some(alias) = identifier.strip_prefix(domains::PREFIX) {
-        return Ok(domains::by_alias(view, alias)?.map(|it| it.name));
-    }
-    Ok(by_identifier(view, identifier)?.map(|it| it.display_name))
 }
 
 /// The explicit group of that identifier.
@@ -117,8 +83,8 @@ pub(crate) fn remove_member(txn: &mut Txn<'_>, assignee: &str) -> Result<(), Api
 
 /// A group goes away: nothing is granted to it any more, and no other group has it.
 fn forget(txn: &mut Txn<'_>, identifier: &str) -> Result<(), ApiError> {
-    for grant in permissions::grants_to(txn, &[identifier.to_owned()])? {
-        txn.delete(&permissions::GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
+    for grant in grants::grants_to(txn, &[identifier.to_owned()])? {
+        txn.delete(&GRANT, &grants::grant_id(grant.object, &grant.assignee))?;
     }
     remove_member(txn, identifier)
 }

@@ -8,12 +8,13 @@ use crate::app::Call;
 use crate::asker::Asker;
 use crate::collections::{self, Collection};
 use crate::datasets::show::text_answer;
-use crate::datasets::{self, Dataset, Wanted};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::settings::Settings;
-use crate::{envelope, stored};
+use crate::{envelope, permissions, stored};
 
 /// Guestbooks by number: body is a [`Guestbook`].
 pub(crate) static GUESTBOOK: Kind = Kind {

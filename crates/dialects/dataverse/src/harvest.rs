@@ -4,33 +4,23 @@
 //! good run on and keeps each as a published dataset without files (`take_in.rs`). A record that cannot be read is counted and
 //! passed over.
 
-mod fetch;
-mod run;
-mod take_in;
+pub(crate) mod fetch;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod take_in;
 
-use http::StatusCode;
-use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
+use pinakes_store::{Kind, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Call, Dataverse};
-use crate::datasets::{self, DATASET};
-use crate::error::{Answer, ApiError};
-use crate::routing::Routes;
+use crate::error::ApiError;
 use crate::{collections, envelope, stored};
-
-pub(crate) use run::resume;
 
 /// Clients by nickname: body is a [`Client`].
 pub(crate) static CLIENT: Kind = Kind::named("dataverse_harvest_client");
 
-/// Letters of a nickname, at most.
-const NAME_LETTERS: usize = 30;
-/// Datasets that one transaction removes.
-const REMOVED_AT_ONCE: u64 = 50;
 /// Formats that are read.
 const FORMATS: [&str; 4] = ["oai_dc", "oai_ddi", "ddi", "dataverse_json"];
-const REFUSAL: &str = "Only superusers can administer harvesting clients.";
 
 /// A provider that is harvested into a collection.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -92,18 +82,6 @@ pub(crate) struct Outcome {
     pub n_deleted: u64,
     /// Records that could not be read.
     pub n_failed: u64,
-}
-
-/// Adds the routes.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .get("/harvest/clients", list)
-        .get("/harvest/clients/{name}", show)
-        .post("/harvest/clients/{name}", create)
-        .put("/harvest/clients/{name}", change)
-        .delete("/harvest/clients/{name}", delete)
-        .post("/harvest/clients/{name}/run", run_now)
-        .get("/harvest/clients/{name}/run", run_now)
 }
 
 impl Client {
@@ -218,115 +196,8 @@ fn origin(url: &str) -> &str {
     url.get(start..).and_then(|rest| rest.find('/')).and_then(|at| url.get(..start + at)).unwrap_or(url)
 }
 
-fn named(view: &mut View<'_>, name: &str) -> Result<Client, ApiError> {
+/// The client of that nickname. Errors: 404 when there is none.
+pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Client, ApiError> {
     let missing = || ApiError::not_found(format!("No such client: {name}"));
     stored::get(view, &CLIENT, name)?.ok_or_else(missing)
-}
-
-async fn list(call: Call) -> Answer {
-    let to_superuser = call.asker.superuser(REFUSAL).is_ok();
-    let all = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
-        let all: Vec<Client> = stored::find(view, &CLIENT, &Query::filter(Expr::All))?;
-        all.iter().map(|it| it.json(view, to_superuser)).collect()
-    };
-    envelope::ok(json!({"harvestingClients": call.db().read(Weight::Scan, all).await?}))
-}
-
-async fn show(call: Call) -> Answer {
-    let name = call.param("name").to_owned();
-    let to_superuser = call.asker.superuser(REFUSAL).is_ok();
-    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
-        let missing = || ApiError::not_found(format!("Harvesting client {name} not found."));
-        let client: Client = stored::get(view, &CLIENT, &name)?.ok_or_else(missing)?;
-        client.json(view, to_superuser)
-    };
-    envelope::ok(call.db().read(Weight::Point, find).await?)
-}
-
-async fn create(mut call: Call) -> Answer {
-    call.asker.superuser(REFUSAL)?;
-    let creator = call.asker.user()?.id;
-    let body = call.object().await?;
-    let name = call.param("name").to_owned();
-    let is_letter = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-    if NAME_LETTERS < name.len() || !name.chars().all(is_letter) {
-        return Err(ApiError::bad_request(
-            "Client nickname can contain only letters, digits, underscores (_) and dashes (-); and must be at most 30 \
-             characters.",
-        ));
-    }
-    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
-        if txn.has(&CLIENT, &name)? {
-            return Err(ApiError::bad_request(format!("Harvesting client {name} already exists.")));
-        }
-        let mut client =
-            Client { nick_name: name.clone(), creator, style: "default".to_owned(), ..Client::default() };
-        client.put(txn, &body)?;
-        stored::insert(txn, &CLIENT, &name, &client)?;
-        client.json(txn, true)
-    };
-    let json = call.db().write(write).await?;
-    envelope::created(&format!("/harvest/clients/{}", call.param("name")), json)
-}
-
-async fn change(mut call: Call) -> Answer {
-    call.asker.superuser(REFUSAL)?;
-    let body = call.object().await?;
-    let name = call.param("name").to_owned();
-    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
-        let mut client = named(txn, &name)?;
-        client.put(txn, &body)?;
-        stored::put(txn, &CLIENT, &name, &client)?;
-        client.json(txn, true)
-    };
-    envelope::ok(call.db().write(write).await?)
-}
-
-/// Removes a client, and the datasets that came by it.
-async fn delete(call: Call) -> Answer {
-    call.asker.superuser(REFUSAL)?;
-    let name = call.param("name").to_owned();
-    let wanted = name.clone();
-    let begin = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        named(txn, &wanted)?;
-        txn.cancel_job(run::QUEUE, &wanted)?;
-        txn.delete(&CLIENT, &wanted)?;
-        Ok(())
-    };
-    call.db().write(begin).await?;
-    loop {
-        let (app, wanted) = (call.app.clone(), name.clone());
-        let n_removed = call.db().write(move |txn: &mut Txn<'_>| remove_some(txn, &app, &wanted)).await?;
-        if n_removed == 0 {
-            break;
-        }
-    }
-    envelope::message(format!("Harvesting Client {name} deleted"))
-}
-
-/// Removes some of a client's datasets; gives how many.
-fn remove_some(txn: &mut Txn<'_>, app: &Dataverse, name: &str) -> Result<usize, ApiError> {
-    let query = Query::filter(Expr::Is("harvestedBy".into(), name.into())).window(0, REMOVED_AT_ONCE);
-    let some: Vec<datasets::Dataset> = stored::find(txn, &DATASET, &query)?;
-    for dataset in &some {
-        datasets::remove::remove(txn, app, dataset)?;
-    }
-    Ok(some.len())
-}
-
-/// Begins a run, which goes on when the answer is there. Errors: 409 while one is under way.
-async fn run_now(call: Call) -> Answer {
-    call.asker.superuser(REFUSAL)?;
-    let name = call.param("name").to_owned();
-    let queue = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        let mut client = named(txn, &name)?;
-        if !txn.queue_job(run::QUEUE, &name)? {
-            return Err(ApiError::conflict(format!("Harvesting client {name} is already being harvested.")));
-        }
-        client.in_progress = true;
-        stored::put(txn, &CLIENT, &name, &client)
-    };
-    call.db().write(queue).await?;
-    run::begin(&call.app, call.db(), call.param("name"));
-    Ok(envelope::raw_json(StatusCode::ACCEPTED, &json!({"status": "WORKFLOW_IN_PROGRESS"})))
 }

@@ -5,13 +5,13 @@ use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::datasets::{self, Wanted};
+use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
+use crate::grants::Permission;
 use crate::notifications::{self, Notice};
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
 use crate::users::{USER, User};
-use crate::{envelope, stored};
+use crate::{datasets, envelope, permissions, stored};
 
 /// Most superusers who are told of one message.
 const TOLD: u64 = 100;

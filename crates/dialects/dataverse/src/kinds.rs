@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use pinakes_store::Kind;
 
+use crate::grants::GRANT;
+use crate::search::document::DOCUMENT;
 use crate::{
     admin, assignments, collections, dataset_types, datasets, files, groups, guestbooks, ids, licenses,
-    links, notifications, oai, permissions, registry, roles, search, site_settings, templates, tokens, usage,
-    users,
+    links, notifications, oai, registry, roles, site_settings, templates, tokens, usage, users,
 };
 
 /// The kinds, gathered.
@@ -35,7 +36,7 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &collections::logo::COLLECTION_LOGO,
         &usage::USAGE_REPORT,
         &usage::USAGE,
-        &permissions::GRANT,
+        &GRANT,
         &site_settings::SETTING,
         &licenses::LICENSE,
         &collections::COLLECTION,
@@ -51,7 +52,7 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &files::kinds::BEGUN,
         &files::kinds::LOGO,
         &crate::tools::TOOL,
-        &search::DOCUMENT,
+        &DOCUMENT,
         &crate::workflows::WORKFLOW,
         &crate::workflows::TRIGGERED,
         &crate::workflows::INVOCATION,

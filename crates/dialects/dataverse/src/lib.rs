@@ -5,9 +5,12 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `routes.rs`, `routing.rs`, `app.rs`, `asker.rs`, `gate.rs` | the routes and how they are written down, what a handler starts from, who asks, who may administer |
+//! | `routes.rs`, `routing.rs`, `admission.rs`, `gate.rs` | every route and how they are written down, how a request comes in, who may administer |
+//! | `app.rs`, `asker.rs`, `credentials.rs` | what a handler starts from, who asks, how that is found out |
 //! | `error.rs`, `envelope.rs` | refusals and answers in Dataverse's envelope |
-//! | `permissions.rs` | who may do what |
+//! | `grants.rs`, `permissions.rs` | what is granted to whom, who may do what |
+//! | `collections.rs`, `datasets.rs`, `files/mod.rs` | what is kept; what is done with it lies in the files below, `wanted.rs` and `visibility.rs` say who sees it |
+//! | `changes.rs`, `search/index.rs` | what follows from a change |
 //! | `ids.rs` | numbers of objects |
 //! | `bootstrap.rs` | what is there in a new tenant |
 //! | `blocks/` | metadata blocks: definitions, values, what is missing or wrong |
@@ -22,6 +25,8 @@ extern crate self as pinakes_dataverse;
 
 mod access;
 mod admin;
+mod admission;
+mod amounts;
 pub mod app;
 mod asker;
 mod assignments;
@@ -32,6 +37,7 @@ mod changes;
 mod citation;
 mod clock;
 mod collections;
+mod credentials;
 mod cross_origin;
 mod dataset_types;
 mod datasets;
@@ -45,6 +51,7 @@ mod files;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod gate;
+mod grants;
 mod groups;
 mod guestbooks;
 mod harvest;

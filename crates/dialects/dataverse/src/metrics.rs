@@ -2,7 +2,7 @@
 //!
 //! Only what is published counts. Numbers are made of the records when they are asked for.
 
-mod downloads;
+pub(crate) mod downloads;
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::app::Call;
 use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
-use crate::collections::{self, COLLECTION, Collection};
+use crate::collections::{self, COLLECTION, Collection, visibility};
 use crate::datasets::{DATASET, Dataset, version};
 use crate::error::{Answer, ApiError};
 use crate::guestbooks::{ENTRY, Entry};
@@ -38,7 +38,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/info/metrics/tree", tree)
         .get("/info/metrics/tree/toMonth", tree)
         .get("/info/metrics/tree/toMonth/{month}", tree)
-        .with(downloads::routes)
 }
 
 /// What is counted.
@@ -179,7 +178,7 @@ fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, A
     let top = collections::find(view, alias)?;
     let (mut found, mut waiting) = (vec![top.id], vec![top.id]);
     while let Some(id) = waiting.pop() {
-        for child in collections::publication::children(view, id)? {
+        for child in collections::children(view, id)? {
             found.push(child.id);
             waiting.push(child.id);
         }
@@ -327,7 +326,7 @@ async fn tree(call: Call) -> Answer {
     let (asker, month) = (call.asker.clone(), asked_month(&call)?);
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let top = collections::find(view, &parent)?;
-        collections::require_visible(view, &asker, &top)?;
+        visibility::require_visible(view, &asker, &top)?;
         branch(view, &asker, &top, 0, month.as_deref())
     };
     envelope::ok(call.db().read(Weight::Scan, find).await?)
@@ -342,10 +341,10 @@ fn branch(
 ) -> Result<Value, ApiError> {
     let mut children = Vec::new();
     if depth < collections::DEPTH {
-        for child in collections::publication::children(view, at.id)? {
+        for child in collections::children(view, at.id)? {
             let published = child.publication_date.as_deref().and_then(|it| it.get(..7));
             let is_asked = published.is_some_and(|it| month.is_none_or(|month| it <= month));
-            if is_asked && !collections::fair::is_kept_from(view, asker, &child)? {
+            if is_asked && !visibility::is_kept_from(view, asker, &child)? {
                 children.push(branch(view, asker, &child, depth + 1, month)?);
             }
         }

@@ -9,12 +9,12 @@ use crate::asker::Asker;
 use crate::citation::Cited;
 use crate::collections::{self, Collection};
 use crate::datasets::show::publisher;
-use crate::datasets::version;
-use crate::datasets::{self, DATASET, Dataset, State, Version};
+use crate::datasets::{self, DATASET, Dataset, State, Version, version};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::{self, Permission};
+use crate::groups::membership;
 use crate::routing::Routes;
-use crate::{envelope, groups, roles, stored, users};
+use crate::{envelope, roles, stored, users};
 
 /// Items of one page.
 const PAGE_ITEMS: usize = 10;
@@ -80,8 +80,8 @@ async fn retrieve(call: Call) -> Answer {
     let (asked_roles, asked_types) = (wanted_roles.clone(), types.clone());
     let find = move |view: &mut View<'_>| -> Result<(Vec<String>, Vec<Found>), ApiError> {
         let mut names = vec![asker.identifier()];
-        names.extend(groups::of(view, &asker)?);
-        let grants = permissions::grants_to(view, &names)?;
+        names.extend(membership::of(view, &asker)?);
+        let grants = grants::grants_to(view, &names)?;
         let role_names: Vec<String> = names_of(view, &asked_roles)?;
         let mut found = Finder::new(&site_url, &asked_types);
         found.shows_holders = shows_holders;
@@ -314,9 +314,9 @@ async fn list_collections(call: Call) -> Answer {
     };
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
         let mut names = vec![asker.identifier()];
-        names.extend(groups::of(view, &asker)?);
+        names.extend(membership::of(view, &asker)?);
         let mut items = Vec::new();
-        for grant in permissions::grants_to(view, &names)? {
+        for grant in grants::grants_to(view, &names)? {
             if let Some(it) = collections::by_id(view, grant.object)? {
                 items.push(json!({"id": it.id, "alias": it.alias, "name": it.name}));
             }

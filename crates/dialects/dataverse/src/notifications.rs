@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
-use crate::permissions::Permission;
+use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{envelope, stored};
 
@@ -222,7 +222,7 @@ async fn no_muting(call: Call) -> Answer {
 
 /// Whoever may edit a dataset by a role on it.
 pub(crate) fn editors(view: &mut View<'_>, dataset: &crate::datasets::Dataset) -> Result<Vec<i64>, ApiError> {
-    crate::datasets::publish::holders_of(view, &[dataset.id], &[Permission::EditDataset])
+    crate::permissions::holders_of(view, &[dataset.id], &[Permission::EditDataset])
 }
 
 /// Whoever sees a draft, or downloads restricted files, by a role on the dataset or on its collection: a publication is told
@@ -233,7 +233,7 @@ pub(crate) fn insiders(
 ) -> Result<Vec<i64>, ApiError> {
     let objects = [dataset.id, dataset.owner];
     let any = [Permission::ViewUnpublishedDataset, Permission::DownloadFile];
-    crate::datasets::publish::holders_of(view, &objects, &any)
+    crate::permissions::holders_of(view, &objects, &any)
 }
 
 /// Whoever may publish a dataset by a role on it or on its collection.
@@ -242,7 +242,7 @@ pub(crate) fn curators(
     dataset: &crate::datasets::Dataset,
 ) -> Result<Vec<i64>, ApiError> {
     let objects = [dataset.id, dataset.owner];
-    crate::datasets::publish::holders_of(view, &objects, &[Permission::PublishDataset])
+    crate::permissions::holders_of(view, &objects, &[Permission::PublishDataset])
 }
 
 /// Whoever may let others download a file, by a role on it, its dataset or its collection.
@@ -253,5 +253,5 @@ pub(crate) fn file_managers(
 ) -> Result<Vec<i64>, ApiError> {
     let objects = [file, dataset.id, dataset.owner];
     let any = [Permission::ManageFilePermissions, Permission::ManageDatasetPermissions];
-    crate::datasets::publish::holders_of(view, &objects, &any)
+    crate::permissions::holders_of(view, &objects, &any)
 }

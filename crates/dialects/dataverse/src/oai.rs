@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::blocks::Registry;
-use crate::collections::fair::is_dataset_kept_from;
+use crate::datasets::wanted::is_dataset_kept_from;
 use crate::datasets::{self, version};
 use crate::error::{Answer, ApiError};
 use crate::exports::serve::written;

@@ -1,18 +1,22 @@
 //! What the API consists of, as OpenAPI 3: `/openapi`, made of the table of routes.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
-use crate::routes;
 use crate::routing::Routes;
 
-/// Adds the route.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.elsewhere(Method::GET, "/openapi", show)
+/// Every route's method and path, as `routes.rs` lists them.
+type Table = fn() -> Vec<(Method, String)>;
+/// Whether a path of the table is taken as it stands, not below `/api`.
+type IsElsewhere = fn(&str) -> bool;
+
+/// Adds the route, which tells of those of a table.
+pub(crate) fn routes(routes: Routes, table: Table, is_elsewhere: IsElsewhere) -> Routes {
+    routes.elsewhere(Method::GET, "/openapi", move |call| show(call, table, is_elsewhere))
 }
 
 /// In what a description is written.
@@ -36,7 +40,7 @@ impl Format {
 /// The description: as the header or the parameter says, YAML when neither does.
 ///
 /// Errors: 400 for another format, and for a header that names one and a parameter that names the other.
-async fn show(call: Call) -> Answer {
+async fn show(call: Call, table: Table, is_elsewhere: IsElsewhere) -> Answer {
     let accept = call.header("accept").unwrap_or_default();
     let by_header = Format::of_header(accept);
     let by_parameter = match call.query.filled("format") {
@@ -63,16 +67,17 @@ async fn show(call: Call) -> Answer {
         Format::Json => HeaderValue::from_static("application/json"),
         Format::Yaml => HeaderValue::from_static("application/yaml"),
     };
-    Ok(pinakes_http::answer::bytes(StatusCode::OK, content_type, DESCRIPTION.clone()))
+    let description = DESCRIPTION.get_or_init(|| description(table, is_elsewhere).to_string());
+    Ok(pinakes_http::answer::bytes(StatusCode::OK, content_type, description.clone()))
 }
 
 /// The description as text.
-static DESCRIPTION: LazyLock<String> = LazyLock::new(|| description().to_string());
+static DESCRIPTION: OnceLock<String> = OnceLock::new();
 
-fn description() -> Value {
+fn description(table: Table, is_elsewhere: IsElsewhere) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for (method, path) in routes::table() {
-        let below_api = path == "/api" || routes::is_elsewhere(&path);
+    for (method, path) in table() {
+        let below_api = path == "/api" || is_elsewhere(&path);
         let path = if below_api { path } else { format!("/api{path}") };
         let path = path.replace("{*", "{");
         let operation = operation(&method, &path);

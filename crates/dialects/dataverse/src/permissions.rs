@@ -6,154 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use pinakes_store::{Column, Expr, Index, Kind, Type, View};
-use serde::{Deserialize, Serialize};
+use pinakes_store::{Expr, Query, View};
 
-use crate::asker::Asker;
+use crate::asker::{self, Asker};
 use crate::error::ApiError;
-use crate::{groups, roles, stored};
-
-/// What is granted: body is a [`Grant`].
-pub(crate) static GRANT: Kind = Kind {
-    columns: &[
-        Column::one("object", Type::Integer),
-        Column::one("assignee", Type::Text),
-        Column {
-            name: "held_role",
-            path: "roles.role",
-            ty: Type::Integer,
-            arity: pinakes_store::Arity::Many,
-        },
-    ],
-    indexes: &[Index::on(&["object"]), Index::on(&["assignee"])],
-    ..Kind::named("dataverse_grant")
-};
-
-/// A permission, in the order in which bits of roles are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) enum Permission {
-    /// Make collections in a collection.
-    AddDataverse,
-    /// Make datasets in a collection.
-    AddDataset,
-    /// See a collection that is not published.
-    ViewUnpublishedDataverse,
-    /// See drafts.
-    ViewUnpublishedDataset,
-    /// Download restricted and unpublished files.
-    DownloadFile,
-    /// Change a collection.
-    EditDataverse,
-    /// Change a dataset.
-    EditDataset,
-    /// Assign roles on a collection.
-    ManageDataversePermissions,
-    /// Assign roles on a dataset.
-    ManageDatasetPermissions,
-    /// Let others download files.
-    ManageFilePermissions,
-    /// Publish a collection.
-    PublishDataverse,
-    /// Publish a dataset.
-    PublishDataset,
-    /// Link a collection.
-    LinkDataverse,
-    /// Link a dataset.
-    LinkDataset,
-    /// Delete a collection that is not published.
-    DeleteDataverse,
-    /// Delete a draft.
-    DeleteDatasetDraft,
-}
-
-impl Permission {
-    /// All of them, in order.
-    pub(crate) const ALL: [Self; 16] = [
-        Self::AddDataverse,
-        Self::AddDataset,
-        Self::ViewUnpublishedDataverse,
-        Self::ViewUnpublishedDataset,
-        Self::DownloadFile,
-        Self::EditDataverse,
-        Self::EditDataset,
-        Self::ManageDataversePermissions,
-        Self::ManageDatasetPermissions,
-        Self::ManageFilePermissions,
-        Self::PublishDataverse,
-        Self::PublishDataset,
-        Self::LinkDataverse,
-        Self::LinkDataset,
-        Self::DeleteDataverse,
-        Self::DeleteDatasetDraft,
-    ];
-
-    /// As it is written: `AddDataverse`.
-    pub(crate) fn name(self) -> String {
-        format!("{self:?}")
-    }
-
-    /// The permission of that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-}
-
-/// Where something is to be done: an object with those above it that count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The file, if it is about one.
-    pub file: Option<i64>,
-    /// The dataset, if it is about one or a file of it.
-    pub dataset: Option<i64>,
-    /// The collection, or the one that the dataset is in.
-    pub collection: i64,
-}
-
-impl Place {
-    /// A collection.
-    pub(crate) fn collection(collection: i64) -> Self {
-        Self { file: None, dataset: None, collection }
-    }
-
-    /// A dataset in a collection.
-    pub(crate) fn dataset(dataset: i64, collection: i64) -> Self {
-        Self { file: None, dataset: Some(dataset), collection }
-    }
-
-    /// A file of a dataset in a collection.
-    pub(crate) fn file(file: i64, dataset: i64, collection: i64) -> Self {
-        Self { file: Some(file), dataset: Some(dataset), collection }
-    }
-
-    fn objects(self) -> impl Iterator<Item = i64> {
-        self.file.into_iter().chain(self.dataset).chain([self.collection])
-    }
-}
-
-/// What one assignee holds on one object.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Grant {
-    /// The object: a collection, a dataset or a file.
-    pub object: i64,
-    /// `@user`, `&explicit/1-readers`, `&ip/lab`, `:guest`, `:authenticated-users`, `:AllUsers`, `#42`.
-    pub assignee: String,
-    /// The roles, each with the number of its assignment.
-    pub roles: Vec<Assigned>,
-}
-
-/// One role that was assigned.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Assigned {
-    /// Number of the assignment.
-    pub id: i64,
-    /// Number of the role.
-    pub role: i64,
-}
-
-/// The id of a grant.
-pub(crate) fn grant_id(object: i64, assignee: &str) -> String {
-    format!("{object}/{assignee}")
-}
+use crate::grants::{self, GRANT, Grant, Permission, Place};
+use crate::groups::membership;
+use crate::{roles, stored};
 
 /// Permissions as a set.
 pub(crate) type Permissions = BTreeSet<Permission>;
@@ -166,8 +25,8 @@ pub(crate) fn held(view: &mut View<'_>, asker: &Asker, place: Place) -> Result<P
     if asker.is_superuser() {
         return Ok(Permission::ALL.into_iter().collect());
     }
-    let mut held = granted(view, &own_names(asker), place)?;
-    let groups = groups::of(view, asker)?;
+    let mut held = granted(view, &asker::own_names(asker), place)?;
+    let groups = membership::of(view, asker)?;
     if !groups.is_empty() {
         held.extend(granted(view, &groups, place)?);
     }
@@ -181,10 +40,10 @@ pub(crate) fn may(
     place: Place,
     permission: Permission,
 ) -> Result<bool, ApiError> {
-    if asker.is_superuser() || granted(view, &own_names(asker), place)?.contains(&permission) {
+    if asker.is_superuser() || granted(view, &asker::own_names(asker), place)?.contains(&permission) {
         return Ok(true);
     }
-    let groups = groups::of(view, asker)?;
+    let groups = membership::of(view, asker)?;
     Ok(!groups.is_empty() && granted(view, &groups, place)?.contains(&permission))
 }
 
@@ -206,20 +65,11 @@ pub(crate) fn refusal(asker: &Asker) -> ApiError {
     ))
 }
 
-/// The names under which roles may be assigned to the caller, without groups that were made here.
-pub(crate) fn own_names(asker: &Asker) -> Vec<String> {
-    let mut names = vec![asker.identifier(), ":AllUsers".to_owned()];
-    if asker.user.is_some() {
-        names.push(":authenticated-users".to_owned());
-    } else if asker.preview.is_some() {
-        names.push(":guest".to_owned());
-    }
-    names
-}
-
 fn granted(view: &mut View<'_>, assignees: &[String], place: Place) -> Result<Permissions, ApiError> {
-    let ids: Vec<String> =
-        place.objects().flat_map(|object| assignees.iter().map(move |it| grant_id(object, it))).collect();
+    let ids: Vec<String> = place
+        .objects()
+        .flat_map(|object| assignees.iter().map(move |it| grants::grant_id(object, it)))
+        .collect();
     let mut assigned = BTreeSet::new();
     for record in view.get_many(&GRANT, &ids)?.into_iter().flatten() {
         let grant: Grant = stored::parsed(&record)?;
@@ -232,13 +82,28 @@ fn granted(view: &mut View<'_>, assignees: &[String], place: Place) -> Result<Pe
     Ok(held)
 }
 
-/// What is granted on an object, each with its assignee.
-pub(crate) fn grants_on(view: &mut View<'_>, object: i64) -> Result<Vec<Grant>, ApiError> {
-    stored::find_by(view, &GRANT, "object", object)
-}
-
-/// What is granted to any of these assignees, anywhere.
-pub(crate) fn grants_to(view: &mut View<'_>, assignees: &[String]) -> Result<Vec<Grant>, ApiError> {
-    let values = assignees.iter().map(|it| it.as_str().into()).collect();
-    stored::find(view, &GRANT, &pinakes_store::Query::filter(Expr::In("assignee".into(), values)))
+/// Users who hold a role with one of the permissions on one of the objects.
+pub(crate) fn holders_of(
+    view: &mut View<'_>,
+    objects: &[i64],
+    permissions: &[Permission],
+) -> Result<Vec<i64>, ApiError> {
+    let mut found = Vec::new();
+    for object in objects {
+        let query = Query::filter(Expr::Is("object".into(), (*object).into()));
+        for grant in stored::find::<Grant>(view, &GRANT, &query)? {
+            let mut holds = false;
+            for assigned in &grant.roles {
+                let held = roles::permissions_of(view, assigned.role)?;
+                holds |= permissions.iter().any(|it| held.contains(it));
+            }
+            let Some(name) = grant.assignee.strip_prefix('@').filter(|_| holds) else { continue };
+            if let Some(user) = crate::users::by_name(view, name)?
+                && !found.contains(&user.id)
+            {
+                found.push(user.id);
+            }
+        }
+    }
+    Ok(found)
 }

@@ -7,11 +7,12 @@ use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::datasets::{self, DATASET, Dataset, Wanted, canonical_pid};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, DATASET, Dataset, canonical_pid};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, stored};
+use crate::{envelope, permissions, stored};
 
 /// Name of the only provider.
 const PROVIDER: &str = "fake";

@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 use crate::app::Call;
 use crate::blocks::fields::Metadata;
 use crate::citation::Cited;
-use crate::datasets::{self, Dataset, Wanted, version};
-use crate::envelope;
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, version};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::search::{self, DOCUMENT};
+use crate::search::document::DOCUMENT;
+use crate::search::{self, visible};
+use crate::{envelope, permissions};
 
 /// The type of datasets that review others.
 const REVIEW: &str = "review";
@@ -40,7 +42,7 @@ async fn list(call: Call) -> Answer {
         if !dataset.was_released() {
             permissions::require(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
         }
-        let filter = search::visible(view, &asker)?
+        let filter = visible::visible(view, &asker)?
             .and(Expr::Is("type".into(), "datasets".into()))
             .and(search::parse("datasetType:review", 0).map_err(ApiError::bad_request)?.filter);
         let mut ids = Vec::new();

@@ -1,19 +1,19 @@
 //! Roles: named sets of permissions (section 0.4 of the contract).
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+pub(crate) mod serve;
+
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::app::Call;
-use crate::error::{Answer, ApiError};
-use crate::permissions::Permission::{
+use crate::error::ApiError;
+use crate::grants::Permission::{
     AddDataset, AddDataverse, DeleteDatasetDraft, DownloadFile, EditDataset, LinkDataset,
     ManageDatasetPermissions, ManageFilePermissions, PublishDataset, ViewUnpublishedDataset,
     ViewUnpublishedDataverse,
 };
-use crate::permissions::{self, GRANT, Grant, Permission, Place, grant_id};
-use crate::routing::Routes;
-use crate::{envelope, stored};
+use crate::grants::{GRANT, Grant, Permission, grant_id};
+use crate::stored;
 
 /// Roles that were made here; the built-in ones are [`BUILT_IN`]. Body: a [`Role`].
 pub(crate) static ROLE: Kind = Kind {
@@ -204,7 +204,7 @@ pub(crate) fn insert(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
 }
 
 /// Removes a role with its assignments.
-fn remove(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
+pub(crate) fn remove(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
     let query = Query::filter(Expr::Is("roles.role".into(), role.id.into()));
     for mut grant in stored::find::<Grant>(txn, &GRANT, &query)? {
         grant.roles.retain(|it| it.role != role.id);
@@ -244,168 +244,4 @@ pub(crate) fn read(body: &Map<String, Value>) -> Result<Role, ApiError> {
         id: 0,
         owner_id: None,
     })
-}
-
-/// Adds the routes.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .get("/roles/userSelectable", selectable)
-        .get("/roles/{id}", show)
-        .delete("/roles/{id}", delete)
-        .post("/roles", create)
-        .get("/admin/roles", list_built_in)
-        .post("/admin/roles", create_built_in)
-        .put("/admin/roles/{id}", replace_built_in)
-        .delete("/admin/roles/{id}", delete_built_in)
-}
-
-/// The role that a path names: by number, or `:alias` with the parameter `alias`.
-fn wanted(view: &mut View<'_>, id: &str, alias: Option<&str>) -> Result<Role, ApiError> {
-    if id == ":alias" {
-        let alias = alias.unwrap_or_default();
-        let missing = || ApiError::not_found(format!("Dataverse Role with alias {alias} not found."));
-        return by_alias(view, alias)?.ok_or_else(missing);
-    }
-    let Ok(number) = id.parse() else {
-        let missing = || ApiError::bad_request(format!("Bad Dataverse Role ID number: {id}"));
-        return by_alias(view, id)?.ok_or_else(missing);
-    };
-    by_id(view, number)?.ok_or_else(|| ApiError::not_found(format!("Dataverse Role with ID {id} not found.")))
-}
-
-/// The collection of a role, for a caller who may manage roles there; superusers for general roles.
-fn check_manages(view: &mut View<'_>, asker: &crate::asker::Asker, role: &Role) -> Result<(), ApiError> {
-    match role.owner_id {
-        Some(owner) => {
-            let place = Place::collection(owner);
-            permissions::require(view, asker, place, Permission::ManageDataversePermissions)
-        }
-        None if asker.is_superuser() => Ok(()),
-        None => Err(permissions::refusal(asker)),
-    }
-}
-
-async fn show(call: Call) -> Answer {
-    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
-    let alias = call.query.filled("alias").map(str::to_owned);
-    call.asker.user()?;
-    let find = move |view: &mut View<'_>| -> Result<Role, ApiError> {
-        let role = wanted(view, &id, alias.as_deref())?;
-        if role.owner_id.is_some() {
-            check_manages(view, &asker, &role)?;
-        }
-        Ok(role)
-    };
-    envelope::ok(call.db().read(Weight::Point, find).await?.json())
-}
-
-/// A role of the whole installation is not removed by who manages a collection.
-fn kept(role: &Role) -> ApiError {
-    ApiError::forbidden(format!("May not delete Built In Role {}.", role.name))
-}
-
-async fn delete(call: Call) -> Answer {
-    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
-    let alias = call.query.filled("alias").map(str::to_owned);
-    call.asker.user()?;
-    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
-        let role = wanted(txn, &id, alias.as_deref())?;
-        if role.owner_id.is_none() {
-            return Err(kept(&role));
-        }
-        check_manages(txn, &asker, &role)?;
-        remove(txn, &role)?;
-        Ok(role.name)
-    };
-    let name = call.db().write(write).await?;
-    envelope::message(format!("role {name} deleted."))
-}
-
-/// `POST /api/roles?dvo={collection}`.
-async fn create(mut call: Call) -> Answer {
-    let body = call.object().await?;
-    let dvo = call.query.filled("dvo").map(str::to_owned);
-    let dvo = dvo.ok_or_else(|| ApiError::bad_request("The parameter dvo is missing"))?;
-    crate::collections::people::create_role(&call, body, dvo).await
-}
-
-async fn list_built_in(call: Call) -> Answer {
-    let all = |view: &mut View<'_>| -> Result<Vec<Role>, ApiError> {
-        let mut all = built_in();
-        let own: Vec<Role> = stored::find(view, &ROLE, &Query::filter(Expr::All))?;
-        all.extend(own.into_iter().filter(|it| it.owner_id.is_none()));
-        Ok(all)
-    };
-    let all = call.db().read(Weight::Scan, all).await?;
-    envelope::ok(all.iter().map(Role::json).collect::<Vec<Value>>())
-}
-
-/// Makes a role that holds everywhere.
-async fn create_built_in(mut call: Call) -> Answer {
-    let body = call.object().await?;
-    let (role, ids) = (read(&body)?, call.ids(1).await?);
-    let write = move |txn: &mut Txn<'_>| -> Result<Role, ApiError> {
-        let mut ids = ids;
-        let role = Role { id: ids.next()?, ..role.clone() };
-        insert(txn, &role)?;
-        Ok(role)
-    };
-    envelope::ok(call.db().write(write).await?.json())
-}
-
-/// Another name, description or set of permissions for a role of the installation.
-async fn replace_built_in(mut call: Call) -> Answer {
-    let role = read(&call.object().await?)?;
-    let (id, alias) = (call.param("id").to_owned(), call.query.filled("alias").map(str::to_owned));
-    let write = move |txn: &mut Txn<'_>| -> Result<Role, ApiError> {
-        let before = wanted(txn, &id, alias.as_deref())?;
-        if BUILT_IN.iter().any(|it| it.id == before.id) {
-            return Err(ApiError::forbidden("May not change Built In Role"));
-        }
-        if by_alias(txn, &role.alias)?.is_some_and(|it| it.id != before.id) {
-            return Err(ApiError::forbidden(format!("Role with alias {} already exists", role.alias)));
-        }
-        let role = Role { id: before.id, owner_id: before.owner_id, ..role.clone() };
-        stored::put(txn, &ROLE, &role.id.to_string(), &role)?;
-        Ok(role)
-    };
-    envelope::ok(call.db().write(write).await?.json())
-}
-
-async fn delete_built_in(call: Call) -> Answer {
-    let id = call.param("id").to_owned();
-    let alias = call.query.filled("alias").map(str::to_owned);
-    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
-        let role = wanted(txn, &id, alias.as_deref())?;
-        if BUILT_IN.iter().any(|it| it.id == role.id) {
-            return Err(kept(&role));
-        }
-        remove(txn, &role)?;
-        Ok(role.name)
-    };
-    let name = call.db().write(write).await?;
-    envelope::message(format!("role {name} deleted."))
-}
-
-/// The roles that the caller may look for among their data: those they hold somewhere, all for superusers.
-async fn selectable(call: Call) -> Answer {
-    call.asker.user()?;
-    let asker = call.asker.clone();
-    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
-        if asker.is_superuser() {
-            return Ok(built_in().iter().map(Role::json).collect());
-        }
-        let mut held: Vec<i64> = Vec::new();
-        for grant in permissions::grants_to(view, &[asker.identifier()])? {
-            held.extend(grant.roles.iter().map(|it| it.role));
-        }
-        held.sort_unstable();
-        held.dedup();
-        let mut list = Vec::new();
-        for id in held {
-            list.extend(by_id(view, id)?.map(|it| it.json()));
-        }
-        Ok(list)
-    };
-    envelope::ok(call.db().read(Weight::Scan, find).await?)
 }

@@ -6,13 +6,17 @@ use http::{Method, StatusCode, Uri};
 use pinakes_http::{Context, Cors, DoubleSlashes, FinalSlash, Mount, PathRules};
 use serde_json::Value;
 
+use crate::access::{self, file};
 use crate::app::Dataverse;
 use crate::error::{ApiError, render};
+use crate::harvest::serve;
 use crate::routing::Routes;
 use crate::settings::Settings;
 use crate::{
-    admin, collections, cross_origin, dataset_types, datasets, groups, guestbooks, info, licenses, links,
-    metrics, notifications, roles, site, site_settings, templates, users,
+    admin, admission, batch, collections, cross_origin, dataset_types, datasets, exports, featured, files,
+    groups, guestbooks, inbox, info, licenses, links, metrics, mydata, notifications, oai, openapi, pids,
+    reviews, roles, saved_searches, search, signposting, site, site_settings, sitemap, sword, templates,
+    thumbnails, tools, transfers, usage, users, vocabulary, workflows,
 };
 
 /// What the dialect answers for.
@@ -33,50 +37,92 @@ const BASE_PATHS: &[&str] = &[
 
 /// Every route of the dialect.
 fn all() -> Routes {
-    Routes::default()
-        .with(crate::files::routes)
-        .with(crate::access::routes)
-        .with(crate::search::routes)
-        .with(crate::exports::serve::routes)
-        .with(crate::signposting::routes)
-        .with(crate::sword::routes)
-        .with(crate::oai::routes)
-        .with(crate::harvest::routes)
-        .with(crate::vocabulary::routes)
-        .with(crate::thumbnails::routes)
-        .with(crate::tools::routes)
-        .with(crate::datasets::jsonld::routes)
+    Routes::admitted_by(|app, params, parts, body| Box::pin(admission::admit(app, params, parts, body)))
+        .with(files::add::routes)
+        .with(files::replace::routes)
+        .with(files::direct::routes)
+        .with(files::edit::routes)
+        .with(files::availability::routes)
+        .with(files::headers::routes)
+        .with(files::ingest::routes)
+        .with(files::listing::routes)
+        .with(files::show::routes)
+        .with(files::side::routes)
+        .with(files::variables::routes)
+        .with(file::routes)
+        .with(access::archive::routes)
+        .with(access::metadata::routes)
+        .with(access::requests::routes)
+        .with(search::routes)
+        .with(exports::serve::routes)
+        .with(signposting::routes)
+        .with(sword::routes)
+        .with(oai::routes)
+        .with(serve::routes)
+        .with(vocabulary::routes)
+        .with(thumbnails::routes)
+        .with(tools::routes)
+        .with(datasets::jsonld::routes)
         .with(info::routes)
-        .with(admin::routes)
+        .with(admin::accounts::routes)
+        .with(admin::misc::routes)
+        .with(admin::index::routes)
+        .with(admin::integrity::routes)
+        .with(admin::checks::routes)
+        .with(admin::storage_sites::routes)
         .with(site_settings::routes)
         .with(users::builtin::routes)
         .with(users::me::routes)
         .with(notifications::routes)
-        .with(roles::routes)
+        .with(roles::serve::routes)
         .with(groups::explicit::routes)
         .with(groups::addresses::routes)
         .with(groups::domains::routes)
         .with(licenses::routes)
         .with(dataset_types::routes)
-        .with(collections::routes)
-        .with(datasets::routes)
-        .with(links::routes)
+        .with(collections::write::routes)
+        .with(collections::show::routes)
+        .with(collections::page::routes)
+        .with(collections::logo::routes)
+        .with(collections::structure::routes)
+        .with(collections::people::routes)
+        .with(collections::publication::routes)
+        .with(collections::moving::routes)
+        .with(collections::storage::routes)
+        .with(collections::fair::routes)
+        .with(datasets::create::routes)
+        .with(datasets::migrate::routes)
+        .with(datasets::ddi::routes)
+        .with(datasets::show::routes)
+        .with(datasets::edit::routes)
+        .with(datasets::publish::routes)
+        .with(datasets::remove::routes)
+        .with(datasets::people::routes)
+        .with(datasets::locks::routes)
+        .with(datasets::moving::routes)
+        .with(datasets::storage::routes)
+        .with(datasets::archival::routes)
+        .with(datasets::curation::routes)
+        .with(datasets::compare::routes)
+        .with(links::serve::routes)
         .with(guestbooks::routes)
-        .with(crate::featured::routes)
+        .with(featured::routes)
         .with(templates::routes)
         .with(metrics::routes)
-        .with(crate::mydata::routes)
-        .with(crate::saved_searches::routes)
-        .with(crate::openapi::routes)
-        .with(crate::sitemap::routes)
+        .with(metrics::downloads::routes)
+        .with(mydata::routes)
+        .with(saved_searches::routes)
+        .with(|routes| openapi::routes(routes, table, is_elsewhere))
+        .with(sitemap::routes)
         .with(site::routes)
-        .with(crate::usage::routes)
-        .with(crate::pids::routes)
-        .with(crate::reviews::routes)
-        .with(crate::transfers::routes)
-        .with(crate::inbox::routes)
-        .with(crate::batch::routes)
-        .with(crate::workflows::routes)
+        .with(usage::routes)
+        .with(pids::routes)
+        .with(reviews::routes)
+        .with(transfers::routes)
+        .with(inbox::routes)
+        .with(batch::routes)
+        .with(workflows::admin::routes)
+        .with(workflows::run::routes)
 }
 
 /// Every route's method and path.
@@ -85,7 +131,7 @@ pub fn table() -> Vec<(Method, String)> {
 }
 
 /// Whether a path of the table is taken as it stands, not below `/api`.
-pub(crate) fn is_elsewhere(path: &str) -> bool {
+fn is_elsewhere(path: &str) -> bool {
     BASE_PATHS
         .iter()
         .skip(1)

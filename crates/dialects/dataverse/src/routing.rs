@@ -7,10 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::IntoResponse as _;
 use axum::routing::MethodFilter;
 use http::Method;
+use http::request::Parts;
 
 use crate::app::{Call, Dataverse};
 use crate::error::{Answer, ApiError};
@@ -21,15 +23,25 @@ const BASES: [&str; 2] = ["/api", "/api/v1"];
 /// What answers a route. All are of one type, so that what serves a route is compiled once, not for each.
 type Handler = Arc<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
+/// A call that is awaited.
+type Admitted = Pin<Box<dyn Future<Output = Result<Call, ApiError>> + Send>>;
+/// How a request becomes a call: what lies above the handlers is handed in, see `admission.rs`.
+type Admit = fn(Dataverse, Vec<(String, String)>, Parts, Body) -> Admitted;
+
 /// The routes, gathered. What is not added here is not served.
-#[derive(Default)]
 pub(crate) struct Routes {
+    admit: Admit,
     router: Router<Dataverse>,
     /// Methods and paths, each once, without `/api`.
     table: Vec<(Method, String)>,
 }
 
 impl Routes {
+    /// None yet; every request goes through `admit` first.
+    pub(crate) fn admitted_by(admit: Admit) -> Self {
+        Self { admit, router: Router::new(), table: Vec::new() }
+    }
+
     /// With `GET path`.
     pub(crate) fn get<H, F>(self, path: &str, handler: H) -> Self
     where
@@ -99,12 +111,13 @@ impl Routes {
     }
 
     fn serve(&mut self, method: &Method, path: &str, handler: Handler) {
+        let admit = self.admit;
         let serve = move |State(app): State<Dataverse>, params: RawPathParams, request: Request| {
             let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             let handler = Arc::clone(&handler);
             async move {
                 let (parts, body) = request.into_parts();
-                let answered = match Call::admit(app, params, parts, body).await {
+                let answered = match admit(app, params, parts, body).await {
                     Ok(call) => handler(call).await,
                     Err(refused) => Err(refused),
                 };

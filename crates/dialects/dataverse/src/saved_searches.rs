@@ -10,9 +10,12 @@ use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::collections::{self, Collection};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
+use crate::links::{self, serve};
 use crate::routing::Routes;
-use crate::{datasets, envelope, links, search, stored, users};
+use crate::search::document::DOCUMENT;
+use crate::search::{self, visible};
+use crate::{datasets, envelope, permissions, stored, users};
 
 /// Saved searches by number: body is a [`SavedSearch`].
 pub(crate) static SAVED_SEARCH: Kind = Kind {
@@ -145,13 +148,13 @@ impl SavedSearch {
     /// What everybody finds by it and the collection does not show yet.
     fn hits(&self, view: &mut View<'_>, now_ms: i64) -> Result<Vec<Hit>, ApiError> {
         let types = ["dataverses", "datasets"].map(Into::into).to_vec();
-        let filter = search::visible(view, &Asker::default())?
+        let filter = visible::visible(view, &Asker::default())?
             .and(Expr::In("type".into(), types))
             .and(self.condition(now_ms)?);
         let shown: Vec<i64> =
             links::in_collection(view, self.definition_point_id)?.iter().map(|it| it.linked).collect();
         let mut hits = Vec::new();
-        view.for_each(&search::DOCUMENT, &Query::filter(filter), |record| {
+        view.for_each(&DOCUMENT, &Query::filter(filter), |record| {
             let Ok(document) = record.json() else { return ControlFlow::Continue(()) };
             let id = document["entity"].as_str().and_then(|it| it.parse().ok()).unwrap_or_default();
             if shown.contains(&id) {
@@ -196,11 +199,11 @@ impl SavedSearch {
         let (id, done) = match hit {
             Hit::Dataset(id) => {
                 let Some(dataset) = datasets::by_id(txn, *id)? else { return Ok(None) };
-                (*id, links::show_dataset_in(txn, app, &dataset, target, Some(self.id)))
+                (*id, serve::show_dataset_in(txn, app, &dataset, target, Some(self.id)))
             }
             Hit::Collection(id) => {
                 let Some(collection) = collections::by_id(txn, *id)? else { return Ok(None) };
-                (*id, links::show_collection_in(txn, app, &collection, target, Some(self.id)))
+                (*id, serve::show_collection_in(txn, app, &collection, target, Some(self.id)))
             }
         };
         match done {

@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 use crate::app::Call;
 use crate::citation::Cited;
 use crate::collections::named_by_record;
-use crate::datasets::create::title_of;
 use crate::datasets::show::{native_json, previewed, publisher};
-use crate::datasets::{self, Dataset, Version, version};
+use crate::datasets::version::{self, title_of};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, Version};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
+use crate::exports::EXPORTERS;
+use crate::exports::source::text;
 use crate::exports::xml::Xml;
-use crate::exports::{EXPORTERS, text};
 use crate::routing::Routes;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -159,7 +161,7 @@ async fn preview_page(call: Call) -> Answer {
 
 async fn link_set(call: Call) -> Answer {
     let (app, asker, site_url) = (call.app.clone(), call.asker.clone(), call.site_url());
-    let (wanted, version_text) = (datasets::Wanted::of(&call)?, call.param("version").to_owned());
+    let (wanted, version_text) = (Wanted::of(&call)?, call.param("version").to_owned());
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
         let version = version::find(view, &asker, &dataset, &version_text, version::Withdrawn::Hidden)?;

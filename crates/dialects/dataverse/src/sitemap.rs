@@ -10,7 +10,8 @@ use crate::asker::Asker;
 use crate::error::{Answer, ApiError};
 use crate::exports::xml::escaped;
 use crate::routing::Routes;
-use crate::search::{DOCUMENT, visible};
+use crate::search::document::DOCUMENT;
+use crate::search::visible::visible;
 
 /// Most addresses of one file (sitemaps.org).
 const ADDRESSES: u64 = 50_000;

@@ -12,20 +12,21 @@ use pinakes_store::{Expr, Txn, View, Weight};
 use serde_json::Value;
 
 use crate::app::Call;
-use crate::asker::{self, Asker};
+use crate::asker::Asker;
 use crate::blocks::{Fields, edit};
 use crate::citation::Cited;
 use crate::collections::{self, Collection};
 use crate::datasets::create::{self, New};
 use crate::datasets::publish::Release;
 use crate::datasets::show::publisher;
-use crate::datasets::{self, Dataset, Version, version};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, Version, draft, version};
 use crate::error::{Answer, ApiError};
 use crate::exports::xml::Xml;
 use crate::files::{self, rows};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, clock, workflows};
+use crate::{changes, clock, credentials, permissions, workflows};
 
 const BASE: &str = "/dvn/api/data-deposit/v1.1/swordv2";
 const TREATMENT: &str = "no treatment information available";
@@ -95,7 +96,7 @@ async fn authenticated(call: &mut Call) -> Result<(), Response> {
     let decoded = decoded.and_then(|it| String::from_utf8(it).ok()).unwrap_or_default();
     let token = decoded.split(':').next().unwrap_or_default().to_owned();
     let guest = Asker { peer: call.asker.peer, ..Asker::default() };
-    match asker::with_token(&call.app, call.db(), &token, guest).await {
+    match credentials::with_token(&call.app, call.db(), &token, guest).await {
         Ok(asker) if asker.user.is_some() => {
             call.asker = asker;
             Ok(())
@@ -215,7 +216,7 @@ async fn service(call: Call) -> Answer {
 }
 
 fn title_of(version: &Version) -> String {
-    create::title_of(version)
+    version::title_of(version)
 }
 
 async fn list(call: Call) -> Answer {
@@ -381,7 +382,7 @@ async fn update(mut call: Call) -> Answer {
         let mut dataset = editable(txn, &asker, &pid)?;
         datasets::edit::check_changeable(txn, &asker, &dataset)
             .map_err(|_| locked("problem updating", &dataset))?;
-        let mut version = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
+        let mut version = draft::open_draft(txn, &now, &mut dataset, &mut ids)?;
         let blocks = Value::Object(version.metadata_blocks.clone());
         let mut fields = Fields::stored(&registry, &blocks);
         edit::replace(&registry, &mut fields, update.clone());
@@ -415,7 +416,7 @@ async fn publish(call: Call) -> Answer {
     if !is_asked {
         return Err(ApiError::bad_request("Pass 'In-Progress: false' header to publish a dataset."));
     }
-    let wanted = datasets::Wanted::number(dataset.id);
+    let wanted = Wanted::number(dataset.id);
     let dataset = workflows::run::publish(&call, wanted, Release::Major).await?.dataset;
     Ok(answer::bytes(StatusCode::OK, ATOM, receipt(&base(&call), &dataset, None)))
 }
@@ -424,7 +425,7 @@ async fn delete(call: Call) -> Answer {
     let (dataset, _, _) = opened(&call).await?;
     let (app, asker) = (call.app.clone(), call.asker.clone());
     let write = move |txn: &mut Txn<'_>| {
-        let dataset = datasets::Wanted::number(dataset.id).find(txn)?;
+        let dataset = Wanted::number(dataset.id).find(txn)?;
         permissions::require(txn, &asker, dataset.place(), Permission::DeleteDatasetDraft)?;
         datasets::edit::check_changeable(txn, &asker, &dataset)
             .map_err(|_| locked("problem deleting", &dataset))?;

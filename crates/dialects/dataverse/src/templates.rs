@@ -10,9 +10,9 @@ use crate::blocks::{Fields, edit};
 use crate::collections::{self, Collection};
 use crate::datasets::{Version, terms};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, stored};
+use crate::{envelope, permissions, stored};
 
 /// Templates by number: body is a [`Template`].
 pub(crate) static TEMPLATE: Kind = Kind {

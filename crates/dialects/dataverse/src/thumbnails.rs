@@ -9,14 +9,16 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::app::Call;
-use crate::datasets::{self, Dataset, Version, Wanted};
+use crate::datasets::wanted::{self, Wanted};
+use crate::datasets::{self, Dataset, Version};
 use crate::error::{Answer, ApiError};
+use crate::files::checksum::Algorithm;
 use crate::files::kinds::LOGO;
-use crate::files::receive::{self, Algorithm, Target};
+use crate::files::receive::{self, Target};
 use crate::files::{self, DataFile, Found, Row, rows};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, clock, envelope, stored};
+use crate::{changes, clock, envelope, permissions, stored};
 
 /// Width of a picture when the request names none, in pixels.
 const WIDTH: u32 = 64;
@@ -242,7 +244,7 @@ async fn show_of_version(call: Call) -> Answer {
             return Ok(Choice::None);
         };
         let Some(dataset) = datasets::by_id(view, version.dataset)? else { return Ok(Choice::None) };
-        datasets::require_not_kept(view, &asker, &dataset)?;
+        wanted::require_not_kept(view, &asker, &dataset)?;
         let is_out = version.state == datasets::State::Released;
         if !is_out && !permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)? {
             return Ok(Choice::None);

@@ -7,9 +7,11 @@ use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
-use crate::datasets::{self, Dataset, Version, version};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{Dataset, Version, version};
 use crate::error::{Answer, ApiError};
-use crate::files::{self, Found, kinds::AUXILIARY};
+use crate::files::kinds::AUXILIARY;
+use crate::files::{self, Found};
 use crate::routing::Routes;
 use crate::{envelope, ids, permissions, signing, stored};
 
@@ -274,8 +276,7 @@ async fn values_of_dataset(
     wanted_version: String,
     locale: Option<String>,
 ) -> Result<(Value, Values), ApiError> {
-    let (wanted, asker, tool) =
-        (datasets::Wanted::of(call)?, call.asker.clone(), call.param("tool").to_owned());
+    let (wanted, asker, tool) = (Wanted::of(call)?, call.asker.clone(), call.param("tool").to_owned());
     let (site_url, token) = (call.site_url(), call.asker.token.clone());
     let read = move |view: &mut View<'_>| {
         let tool = named(view, &tool)?;

@@ -5,7 +5,7 @@ use http::StatusCode;
 use pinakes_store::Weight;
 
 use crate::app::Call;
-use crate::datasets::Wanted;
+use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 

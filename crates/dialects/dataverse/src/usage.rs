@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::datasets::{self, Dataset, Wanted};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{clock, envelope, stored};

@@ -3,15 +3,15 @@
 
 pub(crate) mod builtin;
 pub(crate) mod me;
+pub(crate) mod removal;
 pub(crate) mod traces;
 
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::envelope;
 use crate::error::ApiError;
-use crate::stored;
+use crate::{envelope, stored};
 
 /// Users by number: body is a [`User`].
 pub(crate) static USER: Kind = Kind {
@@ -163,40 +163,4 @@ pub(crate) fn identified(view: &mut View<'_>, text: &str) -> Result<User, ApiErr
     let name = text.strip_prefix('@').unwrap_or(text);
     let found = by_name(view, name)?;
     found.ok_or_else(|| ApiError::bad_request(format!("User {name} not found.")))
-}
-
-/// Removes a user with their account, tokens, grants and memberships.
-pub(crate) fn remove(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
-    crate::tokens::remove(txn, "user", user.id)?;
-    for grant in crate::permissions::grants_to(txn, &[user.identifier()])? {
-        let id = crate::permissions::grant_id(grant.object, &grant.assignee);
-        txn.delete(&crate::permissions::GRANT, &id)?;
-    }
-    crate::groups::remove_member(txn, &user.identifier())?;
-    crate::notifications::remove_of_user(txn, user.id)?;
-    if let Some(account) = &user.account {
-        pinakes_accounts::user::remove(txn, account)?;
-    }
-    txn.delete(&USER, &user.id.to_string())?;
-    Ok(())
-}
-
-/// How old the noted time of a user's last use may be before it is noted anew, in milliseconds (an hour).
-const NOTED_MS: i64 = 3_600_000;
-
-/// Notes that a user changes something by an API token: at most once an hour, so that few requests write it.
-pub(crate) async fn note_api_use(call: &crate::app::Call) -> Result<(), ApiError> {
-    let Some(user) = call.asker.user.as_ref().filter(|_| call.asker.token.is_some()) else { return Ok(()) };
-    let noted_ms = user.last_api_use_time.as_deref().and_then(crate::clock::parse);
-    let now_ms = call.app.now_ms();
-    if noted_ms.is_some_and(|it| now_ms - it < NOTED_MS) {
-        return Ok(());
-    }
-    let id = user.id;
-    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        let Some(mut user) = by_id(txn, id)? else { return Ok(()) };
-        user.last_api_use_time = Some(crate::clock::instant(now_ms));
-        put(txn, &user)
-    };
-    call.db().write(write).await
 }

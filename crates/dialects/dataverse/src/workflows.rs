@@ -3,17 +3,16 @@
 //! There are steps that are logged, steps that wait until somebody says how to go on, and steps that send a request to another
 //! program and wait for its word (`POST /api/workflows/{invocation}`). The dataset is locked as long as a workflow is under way.
 
-mod admin;
-mod remote;
+pub(crate) mod admin;
+pub(crate) mod remote;
 pub(crate) mod run;
-mod step;
+pub(crate) mod step;
 
 use pinakes_store::{Column, Index, Kind, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::routing::Routes;
 use crate::stored;
 use step::Step;
 
@@ -111,9 +110,4 @@ fn of_trigger(view: &mut View<'_>, trigger: Trigger) -> Result<Option<Workflow>,
         Some(id) => by_id(view, id),
         None => Ok(None),
     }
-}
-
-/// Adds the routes.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.with(admin::routes).with(run::routes)
 }

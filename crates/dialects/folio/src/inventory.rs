@@ -5,7 +5,8 @@
 //! | `instances.rs`, `holdings.rs`, `items.rs` | the three collections and what follows from what |
 //! | `relations.rs` | preceding and succeeding titles, instance relationships, bound-with parts |
 //! | `hrids.rs`, `shelving.rs` | human-readable ids, shelving order |
-//! | `joins.rs` | queries about neighbouring records |
+//! | `joins.rs`, `kinds.rs` | queries about neighbouring records, and how the three collections find each other |
+//! | `derived.rs` | what items take from their holdings |
 //! | `listed.rs` | what they add to the lists that are browsed |
 //! | `marc_json.rs` | the MARC record of an instance |
 //! | `business.rs` | `/inventory/…`: the same records as staff see them |
@@ -17,6 +18,7 @@
 
 pub mod business;
 mod changes;
+pub(crate) mod derived;
 pub(crate) mod harvested;
 pub mod holdings;
 pub mod hrids;
@@ -24,6 +26,7 @@ pub mod instances;
 mod isbn;
 pub mod items;
 pub(crate) mod joins;
+pub(crate) mod kinds;
 pub(crate) mod listed;
 mod marc_json;
 mod moves;

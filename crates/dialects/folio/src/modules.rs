@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 use pinakes_store::Kind;
 
 use crate::authorities::authority::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
+use crate::circulation::fees::action_records::FEE_FINE_ACTIONS;
+use crate::circulation::fees::actual_cost_records::ACTUAL_COSTS;
+use crate::circulation::notices::planned::SCHEDULED;
 use crate::circulation::{self, fees, notices, patron_blocks};
 use crate::configuration::{acquisitions, notes, records};
 use crate::inventory::{holdings, instances, items, relations};
@@ -118,14 +121,14 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &fees::OWNERS,
     &fees::FEE_FINES,
     &fees::ACCOUNTS,
-    &fees::FEE_FINE_ACTIONS,
+    &FEE_FINE_ACTIONS,
     &fees::PAYMENTS,
     &fees::WAIVES,
     &fees::TRANSFERS,
     &fees::TRANSFER_CRITERIA,
     &fees::REFUNDS,
     &fees::COMMENTS,
-    &fees::actual_cost::ACTUAL_COSTS,
+    &ACTUAL_COSTS,
     &patron_blocks::MANUAL_BLOCKS,
     &patron_blocks::MANUAL_BLOCK_TEMPLATES,
     &patron_blocks::BLOCK_CONDITIONS,
@@ -133,7 +136,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &patron_blocks::SYNC_JOBS,
     &notices::mail::SMTP,
     &notices::mail::EMAILS,
-    &notices::scheduled::SCHEDULED,
+    &SCHEDULED,
     &notices::sessions::SESSIONS,
     &timers::TIMERS,
     &data_export::MAPPING_PROFILES,

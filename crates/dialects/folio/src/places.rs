@@ -3,7 +3,7 @@
 use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::Value;
 
-use crate::circulation::policies::forget_point;
+use crate::circulation::policies::{SERVICE_POINT, forget_point};
 use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, UnlessAsked, Writer};
 use crate::platform::cql::Names;
 use crate::platform::error::FolioError;
@@ -20,7 +20,7 @@ pub static SERVICE_POINTS: Collection = Collection {
             Column::one("pickupLocation", Type::Boolean),
         ],
         indexes: &[Index::unique(&["name"]), Index::unique(&["code"])],
-        ..Kind::named("folio_service_point")
+        ..Kind::named(SERVICE_POINT)
     },
     schema: Schema {
         required: &["name", "code", "discoveryDisplayName"],

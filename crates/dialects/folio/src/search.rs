@@ -124,7 +124,7 @@ async fn make_job(mut call: Call) -> Answer {
         let message = format!("entityType is {entity:?}, expected INSTANCE, HOLDINGS, ITEM or AUTHORITY");
         return Err(FolioError::unprocessable(Fault::new(message).with("entityType", &entity)));
     };
-    let cql = parsed(&call.app.settings, &text)?;
+    let (cql, collections) = (parsed(&call.app.settings, &text)?, call.app.collections);
     let id = call.app.new_uuid();
     let job = json!({
         "id": id, "query": text, "entityType": entity, "status": "COMPLETED",
@@ -132,7 +132,7 @@ async fn make_job(mut call: Call) -> Answer {
     });
     let stored = job.clone();
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        condition_of(txn, collection, &names_of(collection), &cql.condition)?;
+        condition_of(txn, collections, collection, &names_of(collection), &cql.condition)?;
         txn.insert(&RESOURCE_JOB, &id, &stored)?;
         Ok(())
     };
@@ -158,7 +158,7 @@ async fn ids_of_job(call: Call) -> Answer {
         let text = |name: &str| job.get(name).and_then(Value::as_str).unwrap_or_default();
         let collection = collection_of(text("entityType")).unwrap_or(&INSTANCES);
         let cql = parsed(&app.settings, text("query"))?;
-        let filter = condition_of(view, collection, &names_of(collection), &cql.condition)?;
+        let filter = condition_of(view, app.collections, collection, &names_of(collection), &cql.condition)?;
         list_of_ids(view, collection, &Query::filter(filter))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
@@ -187,6 +187,7 @@ fn page(call: &Call) -> Result<Page, FolioError> {
         cql,
         offset: call.query.number("offset", 0)?,
         limit: call.query.number("limit", DEFAULT_LIMIT)?,
+        collections: call.app.collections,
     })
 }
 
@@ -197,7 +198,7 @@ fn filter_of(
     names: &Names,
     page: &Page,
 ) -> Result<Query, FolioError> {
-    let filter = condition_of(view, collection, names, &page.cql.condition)?;
+    let filter = condition_of(view, page.collections, collection, names, &page.cql.condition)?;
     let order = cql::order(&page.cql, names);
     Ok(Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None })
 }

@@ -179,6 +179,7 @@ impl Reader<'_> {
                 }
                 "$regex" => pattern(path, value, operators.get("$options"), self.budget)?,
                 "$options" => Expr::All,
+                "options" if operators.contains_key("like") => Expr::All,
                 "like" => pattern(path, value, operators.get("options"), self.budget)?,
                 "ilike" => pattern(path, value, Some(&Json::from("i")), self.budget)?,
                 "$not" => not(self.field_not(path, value, depth)?),

@@ -3,16 +3,22 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `form.rs` | the form, and the citation fields that it stands for |
+//! | `description.rs` | the metadata blocks of a collection and their fields, of which the form is made |
+//! | `form.rs` | what people typed, and the fields of Dataverse that it stands for |
+//! | `refusal.rs` | where on the form the faults belong that Dataverse finds |
+//! | `view.rs` | the form as its template shows it |
 //! | `edit.rs` | new deposits, and changing their metadata |
 //! | `files.rs`, `upload.rs` | their files, review and publication |
 //! | `resumable.rs` | files in pieces, for the script |
 
+mod description;
 pub(crate) mod edit;
 pub(crate) mod files;
 mod form;
+mod refusal;
 pub(crate) mod resumable;
 mod upload;
+mod view;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -27,6 +33,8 @@ use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, items, text};
 
+/// Characters of a refusal that are read: one that names many fields is long.
+const REASON_CHARS_MAX: usize = 20_000;
 /// Drafts that the list shows.
 const DRAFTS_MAX: u32 = 100;
 
@@ -41,7 +49,11 @@ pub(super) fn reason(said: &Said) -> String {
     let answer: Value = serde_json::from_slice(&said.body).unwrap_or(Value::Null);
     let message = text(&answer, "message");
     let message = if message.is_empty() { text(&answer, "message/message") } else { message };
-    if message.is_empty() { format!("{}", said.status) } else { message.chars().take(500).collect() }
+    if message.is_empty() {
+        format!("{}", said.status)
+    } else {
+        message.chars().take(REASON_CHARS_MAX).collect()
+    }
 }
 
 /// An answer's data, or the sentence of a refusal. What says nothing to the visitor is an error.

@@ -6,8 +6,10 @@
 //! | `dataset.rs` | datasets of SciCat's dialect |
 //! | `topic.rs`, `topic_form.rs` | topics of Conclave's dialect |
 //! | `profile.rs`, `profile_form.rs` | mapping profiles of FOLIO's dialect, with a preview on a record |
+//! | `marc_form.rs` | the changes of MARC fields that they make |
 
 pub(crate) mod dataset;
+mod marc_form;
 pub(crate) mod profile;
 mod profile_form;
 pub(crate) mod topic;

@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::profile_form::{ENTITIES, Form};
-use super::{Faults, MORE_ROWS, Trouble};
+use super::{Faults, MORE_ROWS, Trouble, marc_form};
 use crate::app::{Site, Visitor};
 use crate::deposit::gone_on;
 use crate::error::{Result, SiteError};
@@ -78,8 +78,15 @@ pub(crate) async fn edit(
 async fn begun(site: &Site, visitor: &Visitor, id: &str) -> Result<Response> {
     let profile = read(site, visitor, id).await?;
     let since = text(&profile, "metadata/updatedDate");
-    let form = Form::of_profile(&profile).with_empty_fields(1);
-    page(site, visitor, Shown { id, since: &since, ..Shown::default() }, &form, &Trouble::default())
+    let form = Form::of_profile(&profile).with_empty_fields(1).with_empty_marc(1);
+    let is_marc_hidden = marc_form::is_hidden(&profile);
+    page(
+        site,
+        visitor,
+        Shown { id, since: &since, is_marc_hidden, ..Shown::default() },
+        &form,
+        &Trouble::default(),
+    )
 }
 
 /// What a page shows beside the form.
@@ -88,6 +95,8 @@ struct Shown<'a> {
     id: &'a str,
     /// When the profile was changed last as the form knows it.
     since: &'a str,
+    /// Whether it has rules for MARC fields that the form does not show.
+    is_marc_hidden: bool,
     /// The record that a preview is of.
     record: &'a str,
     preview: Option<Value>,
@@ -110,10 +119,19 @@ async fn acted(site: &Site, visitor: &Visitor, id: &str, body: Body) -> Result<R
     let sent = site.form(visitor, body).await?;
     visitor.proven(&sent)?;
     let form = Form::of_sent(&sent);
-    let around = Shown { id, since: sent.text("since"), record: sent.text("record"), ..Shown::default() };
+    let around = Shown {
+        id,
+        since: sent.text("since"),
+        record: sent.text("record"),
+        is_marc_hidden: sent.has("marc_hidden"),
+        ..Shown::default()
+    };
     let action = sent.text("action");
     if action == "more" {
         return page(site, visitor, around, &form.with_empty_fields(MORE_ROWS), &Trouble::default());
+    }
+    if action == "more-marc" {
+        return page(site, visitor, around, &form.with_empty_marc(MORE_ROWS), &Trouble::default());
     }
     let faults = form.faults(visitor);
     if !faults.is_empty() {
@@ -216,7 +234,9 @@ fn page(
 ) -> Result<Response> {
     let address = format!("/site/mapping/{}", encoded(around.id));
     let page = json!({
-        "title_key": "edit_mapping", "form": form, "entities": ENTITIES, "is_new": around.id == NEW,
+        "title_key": "edit_mapping", "form": form, "entities": ENTITIES, "is_marc_hidden": around.is_marc_hidden,
+        "marc": marc_form::shown(&form.marc, &trouble.faults), "actions": marc_form::ACTIONS,
+        "subactions": marc_form::SUBACTIONS, "has_marc": form.entity.starts_with("MARC_") || 1 < form.marc.len(), "is_new": around.id == NEW,
         "since": around.since, "record": around.record, "preview": around.preview.as_ref().map(preview),
         "preview_fault": around.preview_fault, "faults": trouble.faults, "refused": trouble.refused,
         "is_conflict": trouble.is_conflict, "action": address, "view": address,

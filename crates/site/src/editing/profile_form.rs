@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Faults, cell};
+use super::{Faults, ROWS_MAX, cell, marc_form};
 use crate::app::Visitor;
 use crate::fields::Fields;
 use crate::record::text;
@@ -33,6 +33,8 @@ pub(super) struct Form {
     pub(super) description: String,
     pub(super) entity: String,
     pub(super) fields: Vec<Field>,
+    /// Changes of MARC fields.
+    pub(super) marc: Vec<marc_form::Row>,
 }
 
 /// The fields of a list, and those within their rows, in the order of the profile.
@@ -63,6 +65,7 @@ impl Form {
             description: text(profile, "description"),
             entity: text(profile, "existingRecordType"),
             fields,
+            marc: marc_form::of_profile(profile),
         }
     }
 
@@ -79,7 +82,15 @@ impl Form {
             description: sent.text("description").replace("\r\n", "\n"),
             entity: sent.text("entity").to_owned(),
             fields: (0..n_sent).map(field).collect(),
+            marc: marc_form::of_sent(sent),
         }
+    }
+
+    /// With empty rows for changes of MARC fields.
+    pub(super) fn with_empty_marc(mut self, n: usize) -> Self {
+        let n = (self.marc.len() + n).min(ROWS_MAX.max(self.marc.len()));
+        self.marc.resize_with(n, marc_form::Row::default);
+        self
     }
 
     /// With empty fields to write into.
@@ -105,6 +116,7 @@ impl Form {
                 faults.insert(format!("field.{at}.path"), visitor.text("fault_profile_path"));
             }
         }
+        marc_form::faults(&self.marc, &self.entity, visitor, &mut faults);
         faults
     }
 
@@ -152,6 +164,7 @@ impl Form {
         if let Some(list) = after.pointer_mut(LIST).and_then(Value::as_array_mut) {
             list.extend(new);
         }
+        marc_form::apply(&self.marc, &mut after);
         after
     }
 }

@@ -15,14 +15,14 @@ use zip::write::SimpleFileOptions;
 
 use super::{Content, check_guestbook, count_all, is_published, not_authorized, quoted};
 use crate::app::Call;
-use crate::clock;
+use crate::datasets::wanted::Wanted;
 use crate::datasets::{self, version};
-use crate::downloads::Occasion;
+use crate::downloads::{self, Occasion};
 use crate::error::{Answer, ApiError};
 use crate::files::receive::store_fault;
 use crate::files::{self, Found, rows};
 use crate::routing::Routes;
-use crate::{downloads, envelope, signing, site_settings};
+use crate::{clock, envelope, signing, site_settings};
 
 /// Bytes of files in one archive, unless the setting `:ZipDownloadLimit` says another number.
 const ZIP_BYTES: u64 = 104_857_600;
@@ -31,7 +31,7 @@ const FILES: usize = 10_000;
 /// Minutes for which a URL holds that was given for a guestbook's entry.
 const MINUTES: i64 = 60;
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/access/datafile/bundle/{id}", bundle)
         .post("/access/datafile/{id}", signed_file)
@@ -237,7 +237,7 @@ async fn some_posted(mut call: Call) -> Answer {
 
 /// The files of a version that the caller may download.
 async fn version_files(call: &Call) -> Result<(datasets::Dataset, String, Vec<(String, Found)>), ApiError> {
-    let (wanted, asker) = (datasets::Wanted::of(call)?, call.asker.clone());
+    let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
     let text = call.param("version").to_owned();
     let today = clock::date(call.app.now_ms());
     let read = move |view: &mut View<'_>| {

@@ -8,11 +8,12 @@ use crate::clock;
 use crate::datasets::show::{native_json, publisher, text_answer};
 use crate::datasets::version;
 use crate::error::{Answer, ApiError};
-use crate::exports::{Source, ddi as codebook};
+use crate::exports::ddi as codebook;
+use crate::exports::source::Source;
 use crate::files::{Around, Found, Wanted, file_json, variables};
 use crate::routing::Routes;
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/access/datafile/{id}/metadata", of_table)
         .get("/access/datafile/{id}/metadata/{format}", of_table)

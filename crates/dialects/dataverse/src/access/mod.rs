@@ -1,8 +1,9 @@
 //! Downloads: `/api/access` (section 6.3 of the contract).
 
-mod archive;
-mod metadata;
-mod requests;
+pub(crate) mod archive;
+pub(crate) mod file;
+pub(crate) mod metadata;
+pub(crate) mod requests;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -18,7 +19,6 @@ use crate::app::Call;
 use crate::error::{Answer, ApiError};
 use crate::files::receive::store_fault;
 use crate::files::{Found, Wanted, rows};
-use crate::routing::Routes;
 use crate::{clock, downloads};
 
 const NOT_AUTHORIZED: &str = "Not authorized to access this object via this API endpoint. Please check your code for typos, \
@@ -26,21 +26,13 @@ const NOT_AUTHORIZED: &str = "Not authorized to access this object via this API 
 const NO_SERVICE: &str = "datafile access error: requested optional service (image scaling, format conversion, etc.) is not \
                           supported on this datafile.";
 
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .get("/access/datafile/{id}", download)
-        .with(archive::routes)
-        .with(metadata::routes)
-        .with(requests::routes)
-}
-
 /// 403 in the router's own shape.
 pub(crate) fn not_authorized() -> ApiError {
     ApiError::forbidden(NOT_AUTHORIZED).with("code", 403)
 }
 
 /// The file that a path names, for callers who may download it.
-async fn admitted(call: &Call) -> Result<Found, ApiError> {
+pub(crate) async fn admitted(call: &Call) -> Result<Found, ApiError> {
     let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
     let today = clock::date(call.app.now_ms());
     let read = move |view: &mut View<'_>| {
@@ -91,34 +83,14 @@ impl Content {
     }
 }
 
-async fn download(call: Call) -> Answer {
-    let found = admitted(&call).await?;
-    check_guestbook(&call, &found).await?;
-    let format = call.query.filled("format").unwrap_or_default();
-    if let Some(size) = call.query.get("imageThumb") {
-        let size = size.to_owned();
-        return crate::thumbnails::of_file(&call, &found.file, &size).await?.ok_or_else(no_service);
-    }
-    let response = match format {
-        "subset" => archive::subset(&call, &found).await?,
-        "RData" | "prep" => return Err(no_service()),
-        _ => {
-            let with_names = !call.query.is_true("noVarHeader");
-            let content = Content::of(&found, format == "original", with_names)?;
-            send(&call, content).await?
-        }
-    };
-    count(&call, &found).await;
-    Ok(response)
-}
-
-fn no_service() -> ApiError {
+/// 404 for a form of the file that is not made here.
+pub(crate) fn no_service() -> ApiError {
     ApiError::not_found(NO_SERVICE)
 }
 
 /// Errors: 400 when the dataset's guestbook must be signed first. Who asks with a URL that was signed after that has
 /// `gbrecs=true` in it, which says that nothing is to be entered again; without the signature it says nothing here.
-async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
+pub(crate) async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
     if call.asker.is_signed && call.query.is_true("gbrecs") {
         return Ok(());
     }
@@ -137,7 +109,7 @@ async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
 }
 
 /// Notes a download of a published file.
-async fn count(call: &Call, found: &Found) {
+pub(crate) async fn count(call: &Call, found: &Found) {
     if found.published_row().is_none() || call.headers.contains_key(RANGE) {
         return;
     }

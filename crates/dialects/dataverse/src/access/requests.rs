@@ -4,20 +4,18 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::assignments;
-use crate::clock;
-use crate::datasets::{self};
-use crate::downloads::Occasion;
+use crate::datasets::{self, draft, wanted};
+use crate::downloads::{self, Occasion};
 use crate::error::{Answer, ApiError};
 use crate::files::kinds::{AccessRequest, REQUEST};
 use crate::files::{Found, Wanted};
-use crate::notifications::Notice;
-use crate::permissions::{self, Permission};
+use crate::grants::{self, Permission};
+use crate::notifications::{self, Notice};
 use crate::routing::Routes;
 use crate::users::{self, User};
-use crate::{downloads, envelope, guestbooks, notifications, roles, stored};
+use crate::{assignments, clock, envelope, guestbooks, permissions, roles, stored};
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .put("/access/datafile/{id}/requestAccess", ask)
         .put("/access/datafile/{id}/grantAccess/{user}", grant)
@@ -206,7 +204,7 @@ async fn revoke(call: Call) -> Answer {
         let role =
             roles::by_alias(txn, DOWNLOADER)?.ok_or_else(|| ApiError::internal("The role is gone."))?;
         let missing = || ApiError::bad_request(format!("No File Downloader role found for user {name}"));
-        let grants = permissions::grants_on(txn, found.file.id)?;
+        let grants = grants::grants_on(txn, found.file.id)?;
         let held = grants.iter().find(|it| it.assignee == user.identifier());
         let assigned = held.and_then(|it| it.roles.iter().find(|it| it.role == role.id));
         let assignment = assigned.ok_or_else(missing)?.id;
@@ -281,7 +279,7 @@ async fn user_permissions(call: Call) -> Answer {
 }
 
 async fn allow(mut call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = wanted::Wanted::of(&call)?;
     let text = call.text().await?;
     let allows = text.eq_ignore_ascii_case("true");
     let (asker, now, ids, app) = (call.asker.clone(), call.app.now(), call.ids(1).await?, call.app.clone());
@@ -289,7 +287,7 @@ async fn allow(mut call: Call) -> Answer {
         let mut ids = ids;
         let mut dataset = wanted.find(txn).map_err(|error| ApiError::bad_request(error.message))?;
         permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
-        let mut version = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
+        let mut version = draft::open_draft(txn, &now, &mut dataset, &mut ids)?;
         version.file_access_request = allows;
         if !allows
             && !version.terms.contains_key("termsOfAccess")

@@ -6,13 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::blocks::validate::is_email;
-use crate::envelope;
 use crate::error::{Answer, ApiError};
-use crate::permissions::{GRANT, grant_id, grants_to};
+use crate::grants::{GRANT, grant_id, grants_to};
 use crate::routing::Routes;
 use crate::users::builtin::{log_in, make, read_user};
-use crate::users::{self, USER, User, traces};
-use crate::{clock, groups, guestbooks, stored, tokens};
+use crate::users::{self, USER, User, removal, traces};
+use crate::{clock, envelope, groups, guestbooks, stored, tokens};
 
 /// Users of one page of `list-users`, unless the caller says otherwise.
 const PAGE_USERS: i64 = 25;
@@ -105,7 +104,7 @@ async fn delete(call: Call) -> Answer {
                 reasons.join("; ")
             )));
         }
-        users::remove(txn, &user)?;
+        removal::remove(txn, &user)?;
         Ok(user.identifier())
     };
     let identifier = call.db().write(write).await?;

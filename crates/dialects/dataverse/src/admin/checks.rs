@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 use super::integrity::computed;
 use crate::app::Call;
 use crate::blocks::Fields;
-use crate::collections::{self, publication, write};
-use crate::datasets::{DATASET, Dataset, Wanted, create, version};
+use crate::collections::{self, write};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{DATASET, Dataset, schema, version};
 use crate::error::{Answer, ApiError};
-use crate::files::receive::Algorithm;
+use crate::files::checksum::Algorithm;
 use crate::files::{DataFile, rows};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{assignments, envelope, site_settings, stored};
+use crate::{assignments, envelope, permissions, site_settings, stored};
 
 /// Datasets that one read looks at.
 const AT_ONCE: usize = 100;
@@ -49,7 +50,7 @@ fn fault(
     let version = version::of_dataset(view, dataset, newest)?;
     let fields = Fields::stored(registry, &Value::Object(version.metadata_blocks));
     let owner = collections::named_by_record(view, dataset.owner)?;
-    match create::check_fields(view, registry, &owner, &fields) {
+    match schema::check_fields(view, registry, &owner, &fields) {
         Ok(()) => Ok(None),
         Err(error) if error.status == StatusCode::FORBIDDEN => Ok(Some(error.message)),
         Err(error) => Err(error),
@@ -146,7 +147,7 @@ async fn inherit_below(call: Call) -> Answer {
         let mut waiting = vec![collections::find(txn, &alias)?];
         let mut changed = Vec::new();
         while let Some(parent) = waiting.pop() {
-            for child in publication::children(txn, parent.id)? {
+            for child in collections::children(txn, parent.id)? {
                 write::inherit_assignments(txn, &actor, &parent, &child, "")?;
                 changed.push(child.id);
                 if changed.len() < COLLECTIONS {

@@ -5,10 +5,13 @@ use serde_json::json;
 
 use crate::app::Call;
 use crate::collections::{self, COLLECTION};
-use crate::datasets::{self, DATASET};
+use crate::datasets::DATASET;
+use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
-use crate::{changes, envelope, search};
+use crate::search;
+use crate::search::document::{self, DOCUMENT};
+use crate::{changes, envelope};
 
 /// Datasets and collections that are indexed in one transaction.
 const BATCH: usize = 100;
@@ -76,8 +79,8 @@ async fn index_all(call: Call) -> Answer {
 /// Forgets all documents; those that are still true come back with the next change, or with a run over all.
 async fn clear_all(call: Call) -> Answer {
     let write = |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        for id in crate::files::rows::ids_of(txn, &search::DOCUMENT, pinakes_store::Expr::All)? {
-            search::forget(txn, &id)?;
+        for id in crate::files::rows::ids_of(txn, &DOCUMENT, pinakes_store::Expr::All)? {
+            document::forget(txn, &id)?;
         }
         Ok(())
     };
@@ -86,13 +89,13 @@ async fn clear_all(call: Call) -> Answer {
 }
 
 /// By number, or by the parameter `persistentId`.
-fn wanted(call: &Call) -> Result<datasets::Wanted, ApiError> {
+fn wanted(call: &Call) -> Result<Wanted, ApiError> {
     match call.param("id") {
         "" => {
             let pid = call.query.filled("persistentId");
-            Ok(datasets::Wanted::pid(pid.ok_or_else(|| ApiError::bad_request("persistentId is missing"))?))
+            Ok(Wanted::pid(pid.ok_or_else(|| ApiError::bad_request("persistentId is missing"))?))
         }
-        _ => datasets::Wanted::of(call),
+        _ => Wanted::of(call),
     }
 }
 

@@ -10,11 +10,12 @@ use crate::app::Call;
 use crate::datasets::{self, DATASET, Dataset};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
-use crate::files::receive::{Algorithm, Checksum, store_fault};
+use crate::files::checksum::{Algorithm, Checksum};
+use crate::files::receive::store_fault;
 use crate::files::{self, Wanted, rows};
 use crate::routing::Routes;
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/admin/featureFlags", flags)
         .get("/admin/featureFlags/{flag}", flag)

@@ -7,11 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::app::Call;
 use crate::assignments::assignee_name;
 use crate::collections::{self, Collection};
-use crate::datasets::{self};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission, Place};
+use crate::grants::{self, Permission, Place};
 use crate::routing::Routes;
-use crate::{envelope, signing, stored, users};
+use crate::{datasets, envelope, permissions, signing, stored, users};
 
 /// Messages that every page shows: body is what was posted, with `id`.
 pub(crate) static BANNER: Kind = Kind::named("dataverse_banner");
@@ -310,7 +309,7 @@ async fn clear_thumbnail(call: Call) -> Answer {
 async fn assignments_of(call: Call) -> Answer {
     let assignee = call.param("assignee").to_owned();
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
-        let grants = permissions::grants_to(view, std::slice::from_ref(&assignee))?;
+        let grants = grants::grants_to(view, std::slice::from_ref(&assignee))?;
         let each = grants.iter().flat_map(|grant| {
             grant.roles.iter().map(|it| {
                 json!({

@@ -6,11 +6,11 @@ use pinakes_store::{Identifier, Kind, Txn, View, Weight};
 use serde_json::json;
 
 use crate::app::Call;
-use crate::collections;
+use crate::collections::{self, visibility};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, thumbnails};
+use crate::{envelope, permissions, thumbnails};
 
 /// Pictures of collections, by the collection's number: body `{"blob": …}`.
 pub(crate) static COLLECTION_LOGO: Kind = Kind {
@@ -43,7 +43,7 @@ async fn show(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let read = move |view: &mut View<'_>| -> Result<Option<String>, ApiError> {
         let collection = collections::find(view, &id)?;
-        collections::require_visible(view, &asker, &collection)?;
+        visibility::require_visible(view, &asker, &collection)?;
         let Some(logo) = view.get(&COLLECTION_LOGO, &collection.id.to_string())? else { return Ok(None) };
         Ok(logo.json()?["blob"].as_str().map(str::to_owned))
     };

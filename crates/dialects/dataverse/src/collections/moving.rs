@@ -8,20 +8,18 @@ use serde_json::Value;
 
 use crate::app::Call;
 use crate::blocks::Registry;
-use crate::collections::publication::children;
-use crate::collections::{self, Collection, DEPTH, ROOT};
+use crate::collections::{self, Collection, DEPTH, ROOT, children};
 use crate::datasets::{self, DATASET, Dataset};
 use crate::error::{Answer, ApiError};
-use crate::featured;
 use crate::guestbooks::{GUESTBOOK, Guestbook};
 use crate::routing::Routes;
 use crate::templates::{TEMPLATE, Template};
-use crate::{changes, envelope, links, stored};
+use crate::{changes, envelope, featured, links, stored};
 
 const ADVICE: &str = "Please use the API and see \"Move a Dataverse Collection\" with the parameter ?forceMove=true to complete the move. This will remove anything from the dataverse that is not compatible with the target dataverse.";
 
 /// Adds the routes.
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/dataverses/{id}/move/{target}", relocate)
 }
 

@@ -6,11 +6,12 @@ use pinakes_store::{Direction, Expr, Query, View, Weight};
 use serde_json::Value;
 
 use crate::app::Call;
-use crate::collections::{self, Collection};
+use crate::collections::{self, Collection, visibility};
 use crate::error::{Answer, ApiError};
 use crate::exports::xml::Xml;
 use crate::routing::Routes;
-use crate::search::{DOCUMENT, visible};
+use crate::search::document::DOCUMENT;
+use crate::search::visible::visible;
 
 /// Most collections and datasets that the page lists, newest first.
 const LISTED: u64 = 100;
@@ -24,7 +25,7 @@ async fn show(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let read = move |view: &mut View<'_>| -> Result<(Collection, Vec<Value>, u64), ApiError> {
         let collection = collections::find(view, &id)?;
-        collections::require_visible(view, &asker, &collection)?;
+        visibility::require_visible(view, &asker, &collection)?;
         let types = ["dataverses", "datasets"].map(Into::into).to_vec();
         let inside = Expr::Is("parent".into(), collection.id.to_string().into());
         let filter = visible(view, &asker)?.and(inside).and(Expr::In("type".into(), types));

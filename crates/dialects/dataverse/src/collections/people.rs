@@ -5,14 +5,13 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
-use crate::assignments;
 use crate::collections::write::point;
 use crate::collections::{self, Collection};
-use crate::envelope;
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::roles::{self, Role};
 use crate::routing::Routes;
+use crate::{assignments, envelope, permissions};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -1,16 +1,15 @@
 //! Publishing and deleting collections.
 
-use pinakes_store::{Txn, View};
+use pinakes_store::Txn;
 use serde_json::Value;
 
 use crate::app::Call;
-use crate::assignments;
-use crate::collections::show::{self, Showing};
-use crate::collections::{self, COLLECTION, Collection, ROOT};
+use crate::collections::json::{self, Showing};
+use crate::collections::{self, COLLECTION, ROOT};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, envelope, featured, groups, guestbooks, links, stored, templates};
+use crate::{assignments, changes, envelope, featured, groups, guestbooks, links, permissions, templates};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -43,7 +42,7 @@ pub(crate) async fn publish(call: &Call, param: &str) -> Answer {
         collection.publication_date = Some(app.now());
         collections::put(txn, &collection)?;
         changes::collection(txn, &app, collection.id)?;
-        show::json(txn, &collection, &Showing::default())
+        json::json(txn, &collection, &Showing::default())
     };
     envelope::ok(call.db().write(write).await?)
 }
@@ -56,7 +55,7 @@ async fn delete(call: Call) -> Answer {
         if collection.id == ROOT {
             return Err(ApiError::forbidden("Cannot delete the root dataverse"));
         }
-        if show::n_children(txn, collection.id)? != 0 {
+        if json::n_children(txn, collection.id)? != 0 {
             return Err(ApiError::forbidden("Cannot delete non-empty dataverses"));
         }
         assignments::remove_all(txn, collection.id)?;
@@ -74,9 +73,4 @@ async fn delete(call: Call) -> Answer {
     };
     call.db().write(write).await?;
     envelope::message(format!("Dataverse {} deleted", call.param("id")))
-}
-
-/// The collections directly below one.
-pub(crate) fn children(view: &mut View<'_>, id: i64) -> Result<Vec<Collection>, ApiError> {
-    stored::find_by(view, &COLLECTION, "parent", id)
 }

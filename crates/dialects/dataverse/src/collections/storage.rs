@@ -3,13 +3,12 @@
 use pinakes_store::{Txn, View, Weight};
 
 use crate::app::Call;
-use crate::collections::publication::children;
-use crate::collections::{self, Collection};
+use crate::collections::{self, Collection, children};
 use crate::datasets::{DATASET, Dataset};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, files, stored};
+use crate::{envelope, files, permissions, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -41,7 +40,7 @@ async fn show_use(call: Call) -> Answer {
         used_bytes(view, &collection)
     };
     let bytes = call.db().read(Weight::Scan, find).await?;
-    let text = crate::datasets::storage::with_commas(bytes);
+    let text = crate::amounts::with_commas(bytes);
     envelope::message(format!(
         "Total recorded size of the files stored in this collection (user-uploaded files plus the versions in the archival tab-delimited format and/or auxiliary files, when applicable): {text} bytes"
     ))
@@ -56,7 +55,7 @@ async fn show_quota(call: Call) -> Answer {
     };
     match call.db().read(Weight::Point, find).await? {
         Some(bytes) => {
-            let text = crate::datasets::storage::with_commas(bytes.unsigned_abs());
+            let text = crate::amounts::with_commas(bytes.unsigned_abs());
             envelope::message(format!("Total quota allocation for this collection: {text} bytes"))
         }
         None => envelope::message("No quota defined for this collection"),

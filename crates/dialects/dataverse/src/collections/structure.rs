@@ -11,12 +11,11 @@ use crate::asker::Asker;
 use crate::blocks::show::{self as show_blocks, Showing};
 use crate::blocks::validate::{Level, Levels};
 use crate::blocks::{Block, Registry};
-use crate::collections::write::numbered;
-use crate::collections::{self, Collection, InputLevel};
+use crate::collections::{self, Collection, InputLevel, visibility};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, dataset_types, envelope};
+use crate::{changes, dataset_types, envelope, permissions};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -220,7 +219,7 @@ pub(crate) fn rules_of(
 /// A collection that the caller may see.
 fn seen(view: &mut View<'_>, asker: &Asker, id: &str) -> Result<Collection, ApiError> {
     let collection = collections::find(view, id)?;
-    collections::require_visible(view, asker, &collection)?;
+    visibility::require_visible(view, asker, &collection)?;
     Ok(collection)
 }
 
@@ -300,23 +299,11 @@ async fn set_is_root(mut call: Call) -> Answer {
     ))
 }
 
-/// Levels as they are sent.
-pub(crate) fn levels_json(collection: &Collection) -> Vec<Value> {
-    let level = |it: &InputLevel| {
-        let map = json!({
-            "datasetFieldTypeName": it.dataset_field_type_name,
-            "required": it.required,
-            "include": it.include,
-            "displayOnCreate": it.display_on_create,
-        });
-        Value::Object(envelope::object(map))
-    };
-    collection.input_levels.iter().map(level).collect()
-}
-
 async fn list_levels(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
-    let find = move |view: &mut View<'_>| Ok::<_, ApiError>(levels_json(&seen(view, &asker, &id)?));
+    let find = move |view: &mut View<'_>| {
+        Ok::<_, ApiError>(collections::json::levels_json(&seen(view, &asker, &id)?))
+    };
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
@@ -333,7 +320,7 @@ async fn set_levels(mut call: Call) -> Answer {
     let json = changed(&call, move |txn, collection| {
         collection.input_levels.clone_from(&levels);
         include_blocks(txn, &registry, collection)?;
-        collections::show::json(txn, collection, &collections::show::Showing::default())
+        collections::json::json(txn, collection, &collections::json::Showing::default())
     });
     envelope::ok(json.await?)
 }
@@ -439,4 +426,11 @@ async fn set_language(call: Call) -> Answer {
         Ok(languages)
     });
     envelope::ok(languages.await?)
+}
+
+/// Whether levels of fields are kept with a number of their own; they are given one by their place.
+pub(crate) fn numbered(levels: &mut [InputLevel]) {
+    for (place, level) in levels.iter_mut().enumerate() {
+        level.id = i64::try_from(place + 1).unwrap_or(i64::MAX);
+    }
 }

@@ -10,15 +10,14 @@ use crate::asker::Asker;
 use crate::assignments::{self, Actor, Point};
 use crate::blocks::Registry;
 use crate::blocks::validate::is_email;
-use crate::collections::show::{self, Showing};
-use crate::collections::structure;
-use crate::collections::{self, Collection, InputLevel};
+use crate::collections::json::{self, Showing};
+use crate::collections::{self, Collection, structure};
 use crate::error::{Answer, ApiError};
+use crate::grants::{self, Permission};
 use crate::ids::Ids;
 use crate::notifications::{self, Notice};
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{changes, envelope, roles, site_settings};
+use crate::{changes, envelope, permissions, roles, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -176,7 +175,7 @@ pub(crate) async fn make(
     let parent = parent.to_owned();
     let make = move |txn: &mut Txn<'_>| -> Result<(Collection, Value), ApiError> {
         let collection = insert(txn, &app, &registry, &asker, &actor, &parent, &given, &plan, ids)?;
-        let json = show::json(txn, &collection, &Showing::default())?;
+        let json = json::json(txn, &collection, &Showing::default())?;
         Ok((collection, json))
     };
     call.db().write(make).await
@@ -256,7 +255,7 @@ pub(crate) fn inherit_assignments(
 ) -> Result<(), ApiError> {
     let Some(setting) = site_settings::get(txn, ":InheritParentRoleAssignments")? else { return Ok(()) };
     let wanted: Vec<&str> = setting.split(',').map(str::trim).collect();
-    for grant in permissions::grants_on(txn, parent.id)? {
+    for grant in grants::grants_on(txn, parent.id)? {
         for assigned in &grant.roles {
             let Some(role) = roles::by_id(txn, assigned.role)? else { continue };
             let is_creators = grant.assignee == creator && role.id == roles::ADMIN;
@@ -333,7 +332,7 @@ async fn update(mut call: Call) -> Answer {
         plan.put_into(txn, &registry, &mut collection)?;
         collections::put(txn, &collection)?;
         changes::collection(txn, &app, collection.id)?;
-        show::json(txn, &collection, &Showing::default())
+        json::json(txn, &collection, &Showing::default())
     };
     envelope::ok(call.db().write(write).await?)
 }
@@ -381,14 +380,7 @@ async fn set_attribute(call: Call) -> Answer {
         }
         collections::put(txn, &collection)?;
         changes::collection(txn, &app, collection.id)?;
-        show::json(txn, &collection, &Showing::default())
+        json::json(txn, &collection, &Showing::default())
     };
     envelope::message_and_data("Update successful", call.db().write(write).await?)
-}
-
-/// Whether levels of fields are kept with a number of their own; they are given one by their place.
-pub(crate) fn numbered(levels: &mut [InputLevel]) {
-    for (place, level) in levels.iter_mut().enumerate() {
-        level.id = i64::try_from(place + 1).unwrap_or(i64::MAX);
-    }
 }

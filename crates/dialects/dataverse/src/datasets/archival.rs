@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::app::Call;
 use crate::asker::Asker;
+use crate::datasets::Version;
 use crate::datasets::version::{self, Withdrawn};
-use crate::datasets::{Version, Wanted};
+use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, site_settings};

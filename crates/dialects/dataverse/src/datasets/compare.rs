@@ -9,11 +9,12 @@ use crate::app::Call;
 use crate::blocks::Registry;
 use crate::datasets::show::{require_files, window};
 use crate::datasets::version::{self, Withdrawn};
-use crate::datasets::{Dataset, State, Version, Wanted};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{Dataset, State, Version};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, files};
+use crate::{envelope, files, permissions};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -9,15 +9,15 @@ use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::assignments::{self, Actor, Point};
 use crate::blocks::fields::Reading;
-use crate::blocks::{Fields, Levels, Registry, validate, validation_message};
-use crate::collections::{self, Collection, structure};
-use crate::datasets::{self, Dataset, Draft, Version, canonical_pid, schema, terms, version};
+use crate::blocks::{Fields, Registry};
+use crate::collections::{self, Collection, visibility};
+use crate::datasets::{self, Dataset, Draft, Version, canonical_pid, schema, terms};
 use crate::error::{Answer, ApiError};
+use crate::grants::Permission;
 use crate::ids::Ids;
 use crate::notifications::{self, Notice};
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{changes, dataset_types, envelope, files, roles, site_settings};
+use crate::{changes, dataset_types, envelope, files, permissions, roles, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -90,18 +90,6 @@ fn new_identifier(app: &Dataverse) -> String {
     format!("{}{}", app.settings.pid_shoulder, letters.iter().collect::<String>())
 }
 
-/// Refuses metadata that is missing or cannot be. Errors: 403 `Validation Failed: …`.
-pub(crate) fn check_fields(
-    view: &mut View<'_>,
-    registry: &Registry,
-    collection: &Collection,
-    fields: &Fields,
-) -> Result<(), ApiError> {
-    let (blocks, levels): (Vec<usize>, Levels) = structure::rules_of(view, registry, collection)?;
-    let faults = validate(registry, fields, &levels, &blocks);
-    if faults.is_empty() { Ok(()) } else { Err(ApiError::forbidden(validation_message(&faults))) }
-}
-
 /// Stores a new dataset with its first draft and its maker's role.
 pub(crate) fn insert(
     txn: &mut Txn<'_>,
@@ -134,7 +122,7 @@ pub(crate) fn insert(
     dataset_types::check_license(&dataset_type, first.license)?;
     let may_be_incomplete = new.is_incomplete_allowed && app.settings.incomplete_metadata;
     if !may_be_incomplete && !new.is_checked {
-        check_fields(txn, registry, collection, &new.fields)?;
+        schema::check_fields(txn, registry, collection, &new.fields)?;
     }
     if let Value::Object(blocks) = new.fields.to_json(registry) {
         first.metadata_blocks = blocks;
@@ -327,7 +315,7 @@ async fn validate_json(mut call: Call) -> Answer {
             return Ok(Some(fault));
         }
         let checked = New::read(&registry, &body)
-            .and_then(|new| check_fields(view, &registry, &collection, &new.fields));
+            .and_then(|new| schema::check_fields(view, &registry, &collection, &new.fields));
         Ok(checked.err().map(|it| it.message))
     };
     match call.db().read(Weight::Point, read).await? {
@@ -344,15 +332,9 @@ async fn show_schema(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let read = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let collection = collections::find(view, &id)?;
-        collections::require_visible(view, &asker, &collection)?;
+        visibility::require_visible(view, &asker, &collection)?;
         schema::of(view, &registry, &collection)
     };
     let schema = call.db().read(Weight::Point, read).await?;
     Ok(envelope::raw_json(http::StatusCode::OK, &schema))
-}
-
-/// The title of a version.
-pub(crate) fn title_of(version: &version::Version) -> String {
-    let blocks = Value::Object(version.metadata_blocks.clone());
-    crate::blocks::fields::Metadata(&blocks).one("title").unwrap_or_default().to_owned()
 }

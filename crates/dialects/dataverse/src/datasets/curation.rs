@@ -4,13 +4,13 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
-use crate::collections;
 use crate::datasets::show::text_answer;
-use crate::datasets::{self, DATASET, Dataset, Wanted};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, DATASET, Dataset};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, envelope, site_settings, stored};
+use crate::{changes, collections, envelope, permissions, site_settings, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -7,13 +7,13 @@ use crate::app::Call;
 use crate::asker::Asker;
 use crate::blocks::fields::Reading;
 use crate::blocks::{Fields, Registry, edit};
-use crate::collections;
 use crate::datasets::show::{self, Showing};
-use crate::datasets::{self, Dataset, Version, Wanted, create, terms, version};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, Version, draft, schema, terms, version};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, clock, envelope, licenses};
+use crate::{changes, clock, collections, envelope, licenses, permissions};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -85,7 +85,7 @@ pub(crate) async fn changed<R: Send + 'static>(
         let (mut ids, now) = (ids, app.now());
         let mut dataset = editable(txn, &asker, &wanted)?;
         check_source_time(txn, &dataset, expected.as_deref())?;
-        let mut draft = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
+        let mut draft = draft::open_draft(txn, &now, &mut dataset, &mut ids)?;
         change(txn, &mut dataset, &mut draft)?;
         draft.note_contributor(&asker);
         datasets::put(txn, &dataset)?;
@@ -131,7 +131,7 @@ pub(crate) fn put_fields(
     fields: &Fields,
 ) -> Result<(), ApiError> {
     let collection = collections::named_by_record(txn, dataset.owner)?;
-    create::check_fields(txn, registry, &collection, fields)?;
+    schema::check_fields(txn, registry, &collection, fields)?;
     if let Value::Object(blocks) = fields.to_json(registry) {
         draft.metadata_blocks = blocks;
     }

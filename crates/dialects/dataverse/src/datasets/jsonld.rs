@@ -36,7 +36,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 async fn latest(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let (app, asker, site_url) = (call.app.clone(), call.asker.clone(), call.site_url());
-    let wanted = crate::datasets::Wanted::of(&call)?;
+    let wanted = crate::datasets::wanted::Wanted::of(&call)?;
     let read = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let dataset = wanted.find(view)?;
         let hidden = crate::datasets::version::Withdrawn::Hidden;

@@ -4,11 +4,12 @@ use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::datasets::{self, DATASET, Dataset, Lock, Wanted};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, DATASET, Dataset, Lock};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, clock, envelope, stored};
+use crate::{changes, clock, envelope, permissions, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 
 use crate::app::Call;
 use crate::asker::Asker;
-use crate::datasets::{self, Dataset, Wanted};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, version};
 use crate::error::{Answer, ApiError};
+use crate::grants::Permission;
 use crate::ids::Ids;
 use crate::notifications::{self, Notice};
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{changes, collections, envelope, guestbooks, links, site_settings};
+use crate::{changes, collections, envelope, guestbooks, links, permissions, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -97,7 +98,7 @@ fn tell_of_move(
         (collections::named_by_record(txn, before)?, collections::named_by_record(txn, dataset.owner)?);
     let newest = dataset.draft.as_ref().map(|it| it.version).or(dataset.last.as_ref().map(|it| it.version));
     let title = match newest {
-        Some(id) => datasets::create::title_of(&datasets::version::of_dataset(txn, dataset, id)?),
+        Some(id) => version::title_of(&datasets::version::of_dataset(txn, dataset, id)?),
         None => dataset.pid.clone(),
     };
     let who = asker.user.as_ref().map_or_else(|| asker.identifier(), |it| it.display_name());
@@ -110,7 +111,7 @@ fn tell_of_move(
         to.alias
     );
     let any = [Permission::EditDataset, Permission::PublishDataset, Permission::ViewUnpublishedDataset];
-    let told = datasets::publish::holders_of(txn, &[dataset.id, from.id, to.id], &any)?;
+    let told = permissions::holders_of(txn, &[dataset.id, from.id, to.id], &any)?;
     for user in told.into_iter().take(TOLD) {
         let notice = Notice::of("DATASETMOVED")
             .with("datasetPersistentIdentifier", dataset.pid.as_str())

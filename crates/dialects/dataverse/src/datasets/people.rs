@@ -8,13 +8,15 @@ use crate::app::Call;
 use crate::asker::{Asker, Preview};
 use crate::assignments::{self, Point};
 use crate::collections::people::role_for;
-use crate::datasets::create::{point, title_of};
-use crate::datasets::{self, Dataset, Wanted, version};
+use crate::datasets::create::point;
+use crate::datasets::version::{self, title_of};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Assigned, GRANT, Permission};
+use crate::grants::{self, Assigned, GRANT, Grant, Permission};
 use crate::routing::Routes;
 use crate::tokens::{self, Token};
-use crate::{changes, collections, envelope, roles, site_settings, stored};
+use crate::{changes, collections, envelope, permissions, roles, site_settings, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -141,8 +143,7 @@ fn preview_json(
     token: &str,
 ) -> Result<Value, ApiError> {
     let assignee = format!("!{}", dataset.id);
-    let grant: Option<permissions::Grant> =
-        stored::get(view, &GRANT, &permissions::grant_id(dataset.id, &assignee))?;
+    let grant: Option<Grant> = stored::get(view, &GRANT, &grants::grant_id(dataset.id, &assignee))?;
     let assignment = match grant.as_ref().and_then(|it| it.roles.first()) {
         Some(assigned) => {
             let point = titled(view, dataset)?;
@@ -199,9 +200,8 @@ async fn create_preview(call: Call) -> Answer {
         tokens::insert(txn, &text, &token)?;
         let assignee = format!("!{}", dataset.id);
         let assigned = Assigned { id: ids.next()?, role: roles::MEMBER };
-        let grant =
-            permissions::Grant { object: dataset.id, assignee: assignee.clone(), roles: vec![assigned] };
-        stored::put(txn, &GRANT, &permissions::grant_id(dataset.id, &assignee), &grant)?;
+        let grant = Grant { object: dataset.id, assignee: assignee.clone(), roles: vec![assigned] };
+        stored::put(txn, &GRANT, &grants::grant_id(dataset.id, &assignee), &grant)?;
         dataset.preview_anonymized = Some(anonymized);
         datasets::put(txn, &dataset)?;
         changes::dataset(txn, &app, dataset.id)?;

@@ -1,19 +1,20 @@
 //! Publishing, review and deaccession (sections 5.2 to 5.4 of the contract). A publication is finished when it is answered:
 //! nobody meets a lock.
 
-use pinakes_store::{Expr, Query, Txn, View};
+use pinakes_store::{Txn, View};
 use serde_json::{Value, json};
 
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
-use crate::collections::Collection;
+use crate::collections::{self, Collection};
 use crate::datasets::version::{self, Withdrawn};
-use crate::datasets::{self, Dataset, Lock, Numbered, State, Version, Wanted, terms};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, Lock, Numbered, State, Version, terms};
 use crate::error::{Answer, ApiError};
+use crate::grants::{self, GRANT, Permission};
 use crate::notifications::{self, Notice};
-use crate::permissions::{self, GRANT, Permission};
 use crate::routing::Routes;
-use crate::{changes, clock, collections, envelope, files, roles, stored, tokens};
+use crate::{changes, clock, envelope, files, permissions, tokens};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -150,7 +151,7 @@ pub(crate) fn release_in(
     files::published(txn, dataset.id, released.ordinal, &now)?;
     crate::featured::remove_of_lost_files(txn, dataset.id)?;
     add_subjects(txn, app, &dataset, &released)?;
-    let title = datasets::create::title_of(&released);
+    let title = version::title_of(&released);
     for user in notifications::insiders(txn, &dataset)? {
         let Ok(id) = ids.next() else { break };
         let notice = Notice::of("PUBLISHEDDS")
@@ -243,7 +244,7 @@ fn update_current(
 pub(crate) fn drop_preview(txn: &mut Txn<'_>, dataset: &mut Dataset) -> Result<(), ApiError> {
     if dataset.preview_anonymized.take().is_some() {
         tokens::remove(txn, "dataset", dataset.id)?;
-        txn.delete(&GRANT, &permissions::grant_id(dataset.id, &format!("!{}", dataset.id)))?;
+        txn.delete(&GRANT, &grants::grant_id(dataset.id, &format!("!{}", dataset.id)))?;
     }
     Ok(())
 }
@@ -333,7 +334,7 @@ fn review_notice(
     let owner = collections::named_by_record(view, dataset.owner)?;
     let mut notice = Notice::of(kind)
         .with("datasetPersistentIdentifier", dataset.pid.as_str())
-        .with("datasetDisplayName", datasets::create::title_of(version))
+        .with("datasetDisplayName", version::title_of(version))
         .with("ownerPersistentIdentifier", owner.alias.as_str())
         .with("ownerAlias", owner.alias.as_str())
         .with("ownerDisplayName", owner.name.as_str())
@@ -434,30 +435,4 @@ pub(crate) fn newest_released(view: &mut View<'_>, dataset: &Dataset) -> Result<
     Ok(released.and_then(|it| {
         Some(Numbered { version: it.id, ordinal: it.ordinal, number: it.number?, minor: it.minor? })
     }))
-}
-
-/// Users who hold a role with one of the permissions on one of the objects.
-pub(crate) fn holders_of(
-    view: &mut View<'_>,
-    objects: &[i64],
-    permissions: &[Permission],
-) -> Result<Vec<i64>, ApiError> {
-    let mut found = Vec::new();
-    for object in objects {
-        let query = Query::filter(Expr::Is("object".into(), (*object).into()));
-        for grant in stored::find::<permissions::Grant>(view, &GRANT, &query)? {
-            let mut holds = false;
-            for assigned in &grant.roles {
-                let held = roles::permissions_of(view, assigned.role)?;
-                holds |= permissions.iter().any(|it| held.contains(it));
-            }
-            let Some(name) = grant.assignee.strip_prefix('@').filter(|_| holds) else { continue };
-            if let Some(user) = crate::users::by_name(view, name)?
-                && !found.contains(&user.id)
-            {
-                found.push(user.id);
-            }
-        }
-    }
-    Ok(found)
 }

@@ -5,11 +5,12 @@ use pinakes_store::Txn;
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::datasets::edit::check_locks;
-use crate::datasets::{self, DATASET, Dataset, VERSION, Wanted, version};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, DATASET, Dataset, VERSION, version};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{assignments, changes, envelope, featured, files, links, tokens, usage};
+use crate::{assignments, changes, envelope, featured, files, links, permissions, tokens, usage};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::values;
 use crate::blocks::Registry;
-use crate::blocks::validate::Levels;
+use crate::blocks::fields::Fields;
+use crate::blocks::{Levels, validate, validation_message};
 use crate::collections::{Collection, structure};
 use crate::error::ApiError;
 
@@ -116,4 +117,16 @@ fn field_fault(registry: &Registry, block: &str, field: &Value) -> Option<String
         return Some(format!("incorrect  typeClass for field {name}, should be {}", ty.type_class()));
     }
     None
+}
+
+/// Refuses metadata that is missing or cannot be. Errors: 403 `Validation Failed: …`.
+pub(crate) fn check_fields(
+    view: &mut View<'_>,
+    registry: &Registry,
+    collection: &Collection,
+    fields: &Fields,
+) -> Result<(), ApiError> {
+    let (blocks, levels): (Vec<usize>, Levels) = structure::rules_of(view, registry, collection)?;
+    let faults = validate(registry, fields, &levels, &blocks);
+    if faults.is_empty() { Ok(()) } else { Err(ApiError::forbidden(validation_message(&faults))) }
 }

@@ -7,13 +7,14 @@ use serde_json::{Map, Value, json};
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::citation::{Cited, Format};
-use crate::collections::{self, show::owner_json};
+use crate::collections::json::owner_json;
 use crate::datasets::version::{self, Withdrawn};
-use crate::datasets::{Dataset, State, Version, Wanted, terms};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{Dataset, State, Version, terms};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, files, site_settings};
+use crate::{collections, envelope, files, permissions, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -4,11 +4,12 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, Dataverse};
-use crate::datasets::{self, Dataset, Wanted, show};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, show};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, files};
+use crate::{amounts, envelope, files, permissions};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -24,19 +25,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/uploadlimits", upload_limits)
         .post("/datasets/{id}/files/uploadlimit/{limit}", set_file_limit)
         .delete("/datasets/{id}/files/uploadlimit", remove_file_limit)
-}
-
-/// `1,234`.
-pub(crate) fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place != 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 async fn read<R: Send + 'static>(
@@ -55,13 +43,13 @@ async fn read<R: Send + 'static>(
 
 async fn storage_size(call: Call) -> Answer {
     let bytes = read(&call, Permission::ViewUnpublishedDataset, |view, it| files::used_bytes(view, it.id));
-    let text = with_commas(bytes.await?);
+    let text = amounts::with_commas(bytes.await?);
     envelope::message(format!("Total size of the files stored in this dataset: {text} bytes"))
 }
 
 async fn storage_use(call: Call) -> Answer {
     let bytes = read(&call, Permission::ManageDatasetPermissions, |view, it| files::used_bytes(view, it.id));
-    let text = with_commas(bytes.await?);
+    let text = amounts::with_commas(bytes.await?);
     envelope::message(format!(
         "Total recorded size of the files stored in this dataset (user-uploaded files plus the versions in the archival tab-delimited format and/or auxiliary files, when applicable): {text} bytes"
     ))
@@ -71,7 +59,7 @@ async fn show_quota(call: Call) -> Answer {
     let quota = read(&call, Permission::ManageDatasetPermissions, |_, it| Ok(it.quota_bytes));
     match quota.await? {
         Some(bytes) => {
-            let text = with_commas(bytes.unsigned_abs());
+            let text = amounts::with_commas(bytes.unsigned_abs());
             envelope::message(format!("Total quota allocation for this dataset: {text} bytes"))
         }
         None => envelope::message("No quota defined for this dataset"),

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::asker::Asker;
 use crate::datasets::{Dataset, Draft};
 use crate::error::ApiError;
-use crate::permissions::{self, Permission};
-use crate::stored;
+use crate::grants::Permission;
+use crate::{permissions, stored};
 
 /// Versions by number: body is a [`Version`].
 pub(crate) static VERSION: Kind = Kind {
@@ -200,7 +200,7 @@ pub(crate) fn find(
     withdrawn: Withdrawn,
 ) -> Result<Version, ApiError> {
     let spec = Spec::parse(text)?;
-    crate::datasets::require_not_kept(view, asker, dataset)?;
+    crate::datasets::wanted::require_not_kept(view, asker, dataset)?;
     let missing =
         || ApiError::not_found(format!("Dataset version {text} of dataset {} not found", dataset.id));
     let may_see = |view: &mut View<'_>| {
@@ -285,4 +285,10 @@ pub(crate) fn put(txn: &mut Txn<'_>, version: &Version) -> Result<(), ApiError> 
 pub(crate) fn remove(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     txn.delete(&VERSION, &id.to_string())?;
     Ok(())
+}
+
+/// The title of a version.
+pub(crate) fn title_of(version: &Version) -> String {
+    let blocks = Value::Object(version.metadata_blocks.clone());
+    crate::blocks::fields::Metadata(&blocks).one("title").unwrap_or_default().to_owned()
 }

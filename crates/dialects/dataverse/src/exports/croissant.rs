@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Source, schema_org, text};
+use super::schema_org;
+use crate::exports::source::{Source, text};
 
 /// `croissant`.
 pub fn croissant(source: &Source<'_>) -> String {

@@ -1,7 +1,7 @@
 //! DataCite's kernel 4: `Datacite`, as it is registered with a DOI, and `oai_datacite`, as `OpenAIRE` harvests it.
 
 use super::xml::Xml;
-use super::{Source, person, plain, text};
+use crate::exports::source::{Source, person, plain, text};
 
 const RESOURCE: &[(&str, &str)] = &[
     ("xmlns", "http://datacite.org/schema/kernel-4"),

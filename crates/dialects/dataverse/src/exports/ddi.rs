@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::xml::{Attributes, Xml};
-use super::{Source, text};
+use crate::exports::source::{Source, text};
 
 /// Attributes of the root.
 const CODEBOOK: Attributes<'_> = &[

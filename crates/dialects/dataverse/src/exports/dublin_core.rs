@@ -1,7 +1,7 @@
 //! Dublin Core: `oai_dc`, the fifteen elements, and `dcterms`, the terms.
 
 use super::xml::Xml;
-use super::{Source, text};
+use crate::exports::source::{Source, text};
 
 const OAI_DC: &[(&str, &str)] = &[
     ("xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance"),

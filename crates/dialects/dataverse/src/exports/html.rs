@@ -1,7 +1,7 @@
 //! The codebook as a page that people read.
 
 use super::xml::Xml;
-use super::{Source, plain, text};
+use crate::exports::source::{Source, plain, text};
 
 /// `html`.
 pub fn html(source: &Source<'_>) -> String {

@@ -11,31 +11,12 @@ pub mod html;
 pub mod ore;
 pub mod schema_org;
 pub(crate) mod serve;
+pub mod source;
 pub mod xml;
 
 use serde_json::{Map, Value, json};
 
-use crate::blocks::Registry;
-use crate::blocks::fields::Metadata;
-
-/// What an export is made from.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// The dataset with its version under `datasetVersion`, files among it.
-    pub dataset: &'a Value,
-    /// What fields there are.
-    pub registry: &'a Registry,
-    /// Where clients reach the server.
-    pub site_url: &'a str,
-    /// Name of the root collection.
-    pub publisher: &'a str,
-    /// The collections that the dataset lies in, nearest first: (alias, name).
-    pub owners: &'a [(String, String)],
-    /// Variables of tabular files that the caller may download, by the file's number: their `dataTables`.
-    pub tables: &'a Map<String, Value>,
-    /// The day on which it is written, `2026-01-31`: embargoes end and retentions run out.
-    pub today: &'a str,
-}
+use crate::exports::source::Source;
 
 /// A format.
 #[derive(Debug)]
@@ -132,146 +113,6 @@ pub fn formats_json() -> Value {
 
 fn native(source: &Source<'_>) -> String {
     source.dataset.to_string()
-}
-
-/// A text of a JSON object; empty when there is none.
-pub(crate) fn text<'a>(json: &'a Value, name: &str) -> &'a str {
-    json[name].as_str().unwrap_or_default()
-}
-
-impl<'a> Source<'a> {
-    /// The version.
-    pub fn version(&self) -> &'a Value {
-        &self.dataset["datasetVersion"]
-    }
-
-    /// The version's metadata.
-    pub fn metadata(&self) -> Metadata<'a> {
-        Metadata(&self.version()["metadataBlocks"])
-    }
-
-    /// `doi:10.5072/FK2/AB12CD`.
-    pub fn pid(&self) -> String {
-        let it = self.dataset;
-        format!("{}:{}/{}", text(it, "protocol"), text(it, "authority"), text(it, "identifier"))
-    }
-
-    /// `https://doi.org/10.5072/FK2/AB12CD`.
-    pub fn pid_url(&self) -> &'a str {
-        text(self.dataset, "persistentUrl")
-    }
-
-    /// The title.
-    pub fn title(&self) -> &'a str {
-        self.metadata().one("title").unwrap_or_default()
-    }
-
-    /// `DRAFT`, `RELEASED` or `DEACCESSIONED`.
-    pub fn state(&self) -> &'a str {
-        text(self.version(), "versionState")
-    }
-
-    /// Whether it is a draft.
-    pub fn is_draft(&self) -> bool {
-        self.state() == "DRAFT"
-    }
-
-    /// `1.0`, or `DRAFT`.
-    pub fn number(&self) -> String {
-        let version = self.version();
-        match (version["versionNumber"].as_i64(), version["versionMinorNumber"].as_i64()) {
-            (Some(number), Some(minor)) => format!("{number}.{minor}"),
-            _ => "DRAFT".to_owned(),
-        }
-    }
-
-    /// The day of the first publication.
-    pub fn publication_date(&self) -> &'a str {
-        let own = text(self.version(), "publicationDate");
-        if own.is_empty() { text(self.dataset, "publicationDate") } else { own }
-    }
-
-    /// The day on which this version was released; empty for a draft.
-    pub fn release_date(&self) -> &'a str {
-        text(self.version(), "releaseTime").get(..10).unwrap_or_default()
-    }
-
-    /// The date that citations show; that of the publication unless the dataset says another.
-    pub fn citation_date(&self) -> &'a str {
-        let own = text(self.version(), "citationDate");
-        if own.is_empty() { self.publication_date() } else { own }
-    }
-
-    /// The files of the version.
-    pub fn files(&self) -> &'a [Value] {
-        self.version()["files"].as_array().map_or(&[], Vec::as_slice)
-    }
-
-    /// The licence's name and URI.
-    pub fn license(&self) -> Option<(&'a str, &'a str)> {
-        let license = &self.version()["license"];
-        license["name"].as_str().map(|name| (name, text(license, "uri")))
-    }
-
-    /// Whether a file may be had by everybody: neither restricted, nor under an embargo, nor beyond its retention. A date
-    /// that is not one keeps it shut.
-    pub fn is_open(&self, file: &Value) -> bool {
-        let (embargo, retention) = (&file["dataFile"]["embargo"], &file["dataFile"]["retention"]);
-        let is_over = |it: &str| !it.is_empty() && it <= self.today;
-        let still_holds = |it: &str| self.today <= it;
-        file["restricted"].as_bool() != Some(true)
-            && (embargo.is_null() || is_over(text(embargo, "dateAvailable")))
-            && (retention.is_null() || still_holds(text(retention, "dateUnavailable")))
-    }
-
-    /// The citation's text.
-    pub fn citation(&self) -> &'a str {
-        text(self.version(), "citation")
-    }
-}
-
-/// Whether a name is a person's, as Dataverse guesses it: `Family, Given`, or anything that an ORCID stands beside. Names of
-/// organisations that hold a comma begin it with a known word.
-pub(crate) fn person(name: &str) -> Option<(&str, &str)> {
-    let (family, given) = name.split_once(',')?;
-    let (family, given) = (family.trim(), given.trim());
-    let words = [
-        "university",
-        "institute",
-        "department",
-        "inc",
-        "inc.",
-        "ltd",
-        "ltd.",
-        "llc",
-        "gmbh",
-        "center",
-        "centre",
-        "the",
-    ];
-    let is_organization = name.split([' ', ',']).any(|it| words.contains(&it.to_lowercase().as_str()));
-    (!is_organization && !family.is_empty() && !given.is_empty() && !given.contains(','))
-        .then_some((family, given))
-}
-
-/// Text without HTML: whatever stands between `<` and `>` where a tag can begin; a `<` that begins none stays.
-pub(crate) fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find('<') {
-        out.push_str(&rest[..start]);
-        let after = &rest[start + 1..];
-        let is_tag = after.starts_with(|it: char| it.is_ascii_alphabetic() || it == '/' || it == '!');
-        match after.find('>').filter(|_| is_tag) {
-            Some(end) if !after[..end].contains('<') => rest = &after[end + 1..],
-            _ => {
-                out.push('<');
-                rest = after;
-            }
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 #[cfg(test)]

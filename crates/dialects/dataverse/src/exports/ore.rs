@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{Source, text};
 use crate::blocks::fields::Compound;
 use crate::blocks::{FieldType, Registry};
+use crate::exports::source::{Source, text};
 
 /// Prefixes that every map has.
 const PREFIXES: [(&str, &str); 4] = [

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Source, person, plain, text};
+use crate::exports::source::{Source, person, plain, text};
 
 /// `schema.org`.
 pub fn schema_org(source: &Source<'_>) -> String {

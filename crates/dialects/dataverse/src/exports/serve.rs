@@ -3,17 +3,17 @@
 use pinakes_store::{View, Weight};
 use serde_json::{Map, Value};
 
-use super::{Exporter, Source, exporter, formats_json};
+use super::{Exporter, exporter, formats_json};
 use crate::app::{Call, Dataverse};
 use crate::blocks::Registry;
 use crate::datasets::show::{native_json, publisher, text_answer};
-use crate::datasets::{self, Dataset, Version, version};
-use crate::envelope;
+use crate::datasets::{self, Dataset, Version, version, wanted};
 use crate::error::{Answer, ApiError};
+use crate::exports::source::Source;
 use crate::files::variables;
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{clock, collections};
+use crate::{clock, collections, envelope, permissions};
 
 const NO_VERSION: &str = "Unable to look up dataset based on version. Try :latest-published or :draft.";
 
@@ -114,7 +114,7 @@ async fn export(call: Call) -> Answer {
         let dataset = datasets::by_pid(view, &pid)?.ok_or_else(|| {
             ApiError::not_found(format!("A dataset with the persistentId {pid} could not be found."))
         })?;
-        datasets::require_not_kept(view, &asker, &dataset)?;
+        wanted::require_not_kept(view, &asker, &dataset)?;
         let failed = || ApiError::forbidden("Export Failed");
         let format = exporter(&name).ok_or_else(failed)?;
         let released = dataset.released.as_ref();

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
+use super::source::{person, plain};
 use super::*;
+use crate::blocks::Registry;
 
 fn dataset() -> Value {
     let primitive = |name: &str, value: Value| json!({"typeName": name, "multiple": value.is_array(), "typeClass": "primitive", "value": value});

@@ -11,13 +11,14 @@ use super::room::{self, Bounds};
 use super::{Around, direct, file_json, headers, ingest, rows, types, unzip};
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
-use crate::collections;
+use crate::datasets::wanted::Wanted;
 use crate::datasets::{self, Dataset};
 use crate::error::{Answer, ApiError};
+use crate::files::draft;
+use crate::files::findings::Found;
 use crate::ids::Ids;
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{envelope, stored};
+use crate::{collections, envelope, stored};
 
 pub(super) const NO_FILE: &str =
     "You must upload a file or provide a valid storageidentifier, filename, and mimetype.";
@@ -28,40 +29,16 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// The dataset into which files may be added, with what bounds them.
 ///
 /// Errors: 404; 403 `You do not have permission to edit this dataset.`
-pub(super) async fn admit(call: &Call, wanted: datasets::Wanted) -> Result<(Dataset, Bounds), ApiError> {
+pub(super) async fn admit(call: &Call, wanted: Wanted) -> Result<(Dataset, Bounds), ApiError> {
     let asker = call.asker.clone();
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
-        require_edit(view, &asker, &dataset)?;
+        draft::require_edit(view, &asker, &dataset)?;
         let collection = collections::by_id(view, dataset.owner)?.unwrap_or_default();
         let bounds = Bounds::of(view, &collection)?;
         Ok::<_, ApiError>((dataset, bounds))
     };
     call.db().read(Weight::Point, read).await
-}
-
-/// Lets the caller change the files of a dataset.
-///
-/// Errors: 403 without the permission, and while a lock forbids it.
-pub(crate) fn require_edit(view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result<(), ApiError> {
-    let held = permissions::held(view, asker, dataset.place())?;
-    if !held.contains(&Permission::EditDataset) {
-        return Err(ApiError::forbidden("You do not have permission to edit this dataset."));
-    }
-    let is_curator = held.contains(&Permission::PublishDataset);
-    let forbids = |it: &datasets::Lock| match it.lock_type.as_str() {
-        "Ingest" => false,
-        "InReview" => !is_curator,
-        _ => true,
-    };
-    if dataset.locks.iter().any(forbids) {
-        let is_in_review = dataset.locks.iter().any(|it| it.lock_type == "InReview");
-        return Err(match is_in_review {
-            true => ApiError::bad_request("Failed to add file to dataset."),
-            false => ApiError::forbidden("Dataset cannot be edited due to dataset lock."),
-        });
-    }
-    Ok(())
 }
 
 pub(super) async fn take_form(call: &mut Call, bounds: &Bounds) -> Result<(Form, Target), ApiError> {
@@ -108,7 +85,7 @@ pub(super) async fn incoming(
 }
 
 async fn add(mut call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = Wanted::of(&call)?;
     let (dataset, bounds) = admit(&call, wanted).await?;
     let (form, target) = take_form(&mut call, &bounds).await?;
     let described = Described::parse(form.get("jsonData"))?;
@@ -122,7 +99,7 @@ async fn add(mut call: Call) -> Answer {
 
 /// Adds the files of an archive that is the whole body of a request; its name stands in `Content-Disposition`.
 pub(crate) async fn add_archive(call: &mut Call, dataset: Dataset) -> Result<Dataset, ApiError> {
-    let (_, bounds) = admit(call, datasets::Wanted::number(dataset.id)).await?;
+    let (_, bounds) = admit(call, Wanted::number(dataset.id)).await?;
     let target = Target {
         blobs: call.app.context.blobs().clone(),
         tenant: call.tenant().to_owned(),
@@ -182,7 +159,7 @@ async fn write(
         let mut ids = ids;
         let mut dataset = datasets::by_id(txn, dataset)?
             .ok_or_else(|| ApiError::not_found(format!("Dataset with ID {dataset} not found.")))?;
-        require_edit(txn, &asker, &dataset)?;
+        draft::require_edit(txn, &asker, &dataset)?;
         room::check(txn, &asker, &dataset, &list)?;
         add_all(txn, &app, &asker, now_ms, &mut dataset, &mut ids, list.clone(), bounds.pids)
     };
@@ -207,7 +184,7 @@ pub(crate) fn add_all(
     has_pids: bool,
 ) -> Result<Added, ApiError> {
     let now = crate::clock::instant(now_ms);
-    let draft = super::open_draft(txn, app, &now, dataset, ids)?;
+    let draft = draft::open_draft(txn, app, &now, dataset, ids)?;
     let mut version = datasets::version::of_dataset(txn, dataset, draft.version)?;
     for it in list.iter().filter_map(|it| it.header.as_deref()) {
         it.put_fields(txn, app, dataset, &mut version)?;
@@ -276,7 +253,7 @@ pub(crate) fn add_all(
 }
 
 /// What the depositor says of a file, else what its header does.
-fn described(said: String, header: Option<&headers::Found>) -> String {
+fn described(said: String, header: Option<&Found>) -> String {
     match header.and_then(|it| it.description.clone()).filter(|_| said.trim().is_empty()) {
         Some(text) => text,
         None => said,
@@ -294,7 +271,7 @@ pub(super) async fn described_list(
 }
 
 async fn add_files(mut call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = Wanted::of(&call)?;
     let (dataset, bounds) = admit(&call, wanted).await?;
     let list = described_list(&mut call, &bounds).await?;
     let n_all = list.len();

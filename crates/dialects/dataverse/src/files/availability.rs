@@ -7,7 +7,7 @@ use super::edit::Editor;
 use super::kinds::Until;
 use super::{Found, Wanted, rows};
 use crate::app::Call;
-use crate::datasets;
+use crate::datasets::wanted;
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, site_settings};
@@ -45,12 +45,12 @@ enum Period {
 }
 
 async fn set(call: Call, files: Vec<i64>, period: Period) -> Result<(), ApiError> {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = wanted::Wanted::of(&call)?;
     let editor = Editor::of(&call);
     let write = move |txn: &mut Txn<'_>| {
         let dataset = wanted.find(txn)?;
         let held = crate::permissions::held(txn, &editor.asker, dataset.place())?;
-        if !held.contains(&crate::permissions::Permission::EditDataset) {
+        if !held.contains(&crate::grants::Permission::EditDataset) {
             return Err(crate::permissions::refusal(&editor.asker));
         }
         for id in &files {

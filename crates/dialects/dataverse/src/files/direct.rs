@@ -13,14 +13,16 @@ use serde_json::{Map, Value, json};
 use super::described::Described;
 use super::incoming::{Incoming, new_storage_identifier};
 use super::kinds::BEGUN;
-use super::receive::{self, Algorithm, Target};
+use super::receive::{self, Target};
 use super::{types, unzip};
 use crate::app::Call;
-use crate::datasets::{self, Dataset};
+use crate::datasets::Dataset;
+use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::files::checksum::{Algorithm, Checksum};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, signing, site_settings, stored};
+use crate::{envelope, permissions, signing, site_settings, stored};
 
 /// Bytes of a part when an upload has several.
 const PART_BYTES: u64 = 1 << 30;
@@ -84,7 +86,7 @@ pub(crate) fn taken(txn: &mut Txn<'_>, storage_identifier: &str) -> Result<(), A
 }
 
 async fn urls(call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = Wanted::of(&call)?;
     let size = call.query.number("size")?.unwrap_or(0);
     let size = u64::try_from(size).map_err(|_| ApiError::bad_request("The size is negative."))?;
     let asker = call.asker.clone();
@@ -230,7 +232,7 @@ async fn complete(mut call: Call) -> Answer {
 async fn joined(call: &Call, begun: &Begun) -> Result<Part, ApiError> {
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
     let mut upload = blobs.begin(&tenant).map_err(receive::store_fault)?;
-    let mut checksum = receive::Checksum::new(Algorithm::Md5);
+    let mut checksum = Checksum::new(Algorithm::Md5);
     for part in &begun.parts {
         let blob: Blob = part.blob.parse().map_err(receive::store_fault)?;
         let mut reading = blobs.get(&tenant, &blob, None).await.map_err(receive::store_fault)?;

@@ -5,17 +5,18 @@ use pinakes_http::answer;
 use pinakes_store::{Txn, View};
 use serde_json::{Map, Value};
 
-use super::add::require_edit;
 use super::described::{Described, TAGS};
 use super::kinds::{DataFile, Row};
 use super::{Found, Wanted, rows};
 use crate::app::{Call, Dataverse};
-use crate::datasets;
+use crate::datasets::{self, wanted};
 use crate::error::{Answer, ApiError};
+use crate::files::checksum::Algorithm;
+use crate::files::draft::{self, require_edit};
+use crate::grants::Permission;
 use crate::ids::Ids;
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{envelope, site_settings};
+use crate::{envelope, permissions, site_settings};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
@@ -51,7 +52,7 @@ impl Editing {
                 "You cannot edit metadata on a dataFile that has been deleted or replaced in a newer version.",
             )
         })?;
-        let draft = super::open_draft(txn, &call.app, &call.now, &mut found.dataset, ids)?;
+        let draft = draft::open_draft(txn, &call.app, &call.now, &mut found.dataset, ids)?;
         Ok(Self { found, row, ordinal: draft.ordinal })
     }
 
@@ -104,7 +105,7 @@ async fn json_data(call: &mut Call) -> Result<String, ApiError> {
     let target = super::receive::Target {
         blobs: call.app.context.blobs().clone(),
         tenant: call.tenant().to_owned(),
-        algorithm: super::receive::Algorithm::Md5,
+        algorithm: Algorithm::Md5,
         most_bytes: Some(0),
     };
     let limits = call.app.context.limits().clone();
@@ -230,7 +231,7 @@ pub(super) fn metadata_json(file: &DataFile, row: &Row) -> Value {
 }
 
 async fn change_many(mut call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = wanted::Wanted::of(&call)?;
     let list = call.json().await?;
     let list =
         list.as_array().cloned().ok_or_else(|| ApiError::bad_request("Error in parsing provided json"))?;
@@ -300,7 +301,8 @@ async fn restrict(mut call: Call) -> Answer {
         }
         let mut notes = Vec::new();
         if access.is_some() || terms.is_some() {
-            let mut version = datasets::open_draft(txn, &editor.now, &mut editing.found.dataset, &mut ids)?;
+            let mut version =
+                datasets::draft::open_draft(txn, &editor.now, &mut editing.found.dataset, &mut ids)?;
             if let Some(access) = access {
                 version.file_access_request = access;
                 notes.push(if access { "Access Request is enabled." } else { "Access Request is disabled." });
@@ -341,8 +343,7 @@ pub(super) fn require_edit_or_401(
     editor: &Editor,
     found: &Found,
 ) -> Result<(), ApiError> {
-    use crate::permissions::{Permission, require};
-    require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
+    permissions::require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
 }
 
 /// The list of texts that a body has under a name. Errors: 400.
@@ -444,7 +445,7 @@ pub(crate) fn delete_one(
     let file = wanted.find(txn)?;
     let mut found = Found::of(txn, file)?;
     let held = crate::permissions::held(txn, asker, found.dataset.place())?;
-    if !held.contains(&crate::permissions::Permission::EditDataset) {
+    if !held.contains(&crate::grants::Permission::EditDataset) {
         return Err(crate::permissions::refusal(asker));
     }
     if !found.dataset.locks.is_empty() {
@@ -455,7 +456,7 @@ pub(crate) fn delete_one(
             "This file has already been deleted (or replaced) in the current version. It may not be edited.",
         ));
     }
-    let draft = super::open_draft(txn, app, now, &mut found.dataset, ids)?;
+    let draft = draft::open_draft(txn, app, now, &mut found.dataset, ids)?;
     remove_from_draft(txn, app, &found, draft.ordinal)
 }
 
@@ -470,7 +471,7 @@ async fn delete(call: Call) -> Answer {
 }
 
 async fn delete_many(mut call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = wanted::Wanted::of(&call)?;
     let body = call.json().await?;
     let files: Option<Vec<i64>> = body.as_array().and_then(|list| list.iter().map(Value::as_i64).collect());
     let files =
@@ -480,7 +481,7 @@ async fn delete_many(mut call: Call) -> Answer {
         let mut ids = ids;
         let dataset = wanted.find(txn)?;
         let held = crate::permissions::held(txn, &editor.asker, dataset.place())?;
-        if !held.contains(&crate::permissions::Permission::EditDataset) {
+        if !held.contains(&crate::grants::Permission::EditDataset) {
             return Err(ApiError::forbidden("You do not have permission to edit this dataset."));
         }
         if files.is_empty() {

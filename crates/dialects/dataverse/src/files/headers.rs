@@ -12,26 +12,16 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::json;
 
 use super::incoming::{Incoming, blob_of};
-use super::kinds::{AUXILIARY, Auxiliary};
-use super::receive::{Algorithm, checksum_of};
+use super::kinds::Auxiliary;
 use super::rows;
-use crate::app::{Call, Dataverse};
-use crate::blocks::{Fields, Gathered, Registry, edit};
-use crate::datasets::{Dataset, Version, create, version};
+use crate::app::Call;
+use crate::blocks::{Gathered, Registry};
+use crate::envelope;
 use crate::error::{Answer, ApiError};
+use crate::files::checksum::{Algorithm, checksum_of};
+use crate::files::findings::Found;
+use crate::files::kinds::MADE_HERE;
 use crate::routing::Routes;
-use crate::{changes, collections, envelope, stored};
-
-/// What was found in the header of a file.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
-    /// For people, if the depositor says nothing.
-    pub(crate) description: Option<String>,
-    registry: Arc<Registry>,
-    fields: Fields,
-    /// The NcML, without the number of its file.
-    beside: Option<Auxiliary>,
-}
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/files/{id}/extractNcml", extract)
@@ -195,7 +185,7 @@ fn of_structure(
     let beside = Auxiliary {
         format_tag: "NcML".to_owned(),
         format_version: "0.1".to_owned(),
-        origin: Some(super::side::MADE_HERE.to_owned()),
+        origin: Some(MADE_HERE.to_owned()),
         is_public: true,
         content_type: "text/xml".to_owned(),
         file_size: kept.length,
@@ -212,50 +202,6 @@ fn of_structure(
     }
     let fields = all.into_fields()?;
     Ok(Found { description: None, registry, fields, beside: Some(beside) })
-}
-
-impl Found {
-    /// Keeps what stands beside the file.
-    pub(crate) fn put_beside(&self, txn: &mut Txn<'_>, file: i64) -> Result<(), ApiError> {
-        let Some(it) = &self.beside else { return Ok(()) };
-        let it = Auxiliary { file, ..it.clone() };
-        stored::put(
-            txn,
-            &AUXILIARY,
-            &super::side::auxiliary_id(file, &it.format_tag, &it.format_version),
-            &it,
-        )
-    }
-
-    /// Adds the fields to the draft, those of blocks that the collection uses.
-    pub(crate) fn put_fields(
-        &self,
-        txn: &mut Txn<'_>,
-        app: &Dataverse,
-        dataset: &Dataset,
-        draft: &mut Version,
-    ) -> Result<(), ApiError> {
-        let collection = collections::named_by_record(txn, dataset.owner)?;
-        let (blocks, _) = collections::structure::rules_of(txn, &self.registry, &collection)?;
-        let mut update = self.fields.clone();
-        update.0.retain(|it| blocks.contains(&self.registry.at(it.at).block));
-        if update.0.is_empty() {
-            return Ok(());
-        }
-        let there = serde_json::Value::Object(draft.metadata_blocks.clone());
-        let before = Fields::stored(&self.registry, &there);
-        let mut fields = before.clone();
-        edit::add(&self.registry, &mut fields, update);
-        let is_valid = create::check_fields(txn, &self.registry, &collection, &fields).is_ok();
-        if fields == before || !is_valid {
-            return Ok(());
-        }
-        if let serde_json::Value::Object(blocks) = fields.to_json(&self.registry) {
-            draft.metadata_blocks = blocks;
-        }
-        version::put(txn, draft)?;
-        changes::dataset(txn, app, dataset.id)
-    }
 }
 
 #[cfg(test)]

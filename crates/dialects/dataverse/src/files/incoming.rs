@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::described::Described;
 use super::receive::{self, Received, Target};
-use super::{headers, types, unzip};
+use super::{types, unzip};
 use crate::app::{Call, Dataverse};
 use crate::error::ApiError;
+use crate::files::findings::Found;
 
 /// A file that is to be added: its bytes are in the store of files already.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +32,7 @@ pub(crate) struct Incoming {
     /// The file that it takes the place of, and the first of those.
     pub(crate) replaces: Option<(i64, i64)>,
     /// What its header says.
-    pub(crate) header: Option<Arc<headers::Found>>,
+    pub(crate) header: Option<Arc<Found>>,
 }
 
 impl Incoming {

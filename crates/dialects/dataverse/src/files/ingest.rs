@@ -15,10 +15,10 @@ use super::kinds::{DataFile, Original, PENDING, ROW, Row, TABLE};
 use super::{Found, Wanted, rows, types};
 use crate::app::{Call, Dataverse};
 use crate::error::{Answer, ApiError};
+use crate::grants::Permission;
 use crate::notifications::{self, Notice};
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{envelope, site_settings, stored};
+use crate::{envelope, permissions, site_settings, stored};
 
 /// How long an upload waits for its table to be read: small tables are tables when the answer comes.
 const PATIENCE: Duration = Duration::from_secs(10);

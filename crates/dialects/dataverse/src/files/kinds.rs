@@ -274,3 +274,11 @@ pub(crate) struct Auxiliary {
     /// Where the bytes lie.
     pub blob: String,
 }
+
+/// Origin of auxiliary files that the server makes of a file: those have them who may download the file.
+pub(crate) const MADE_HERE: &str = "pinakes";
+
+/// The record of an auxiliary file.
+pub(crate) fn auxiliary_id(file: i64, tag: &str, version: &str) -> String {
+    format!("{file}/{tag}/{version}")
+}

@@ -10,13 +10,13 @@ use super::kinds::{DataFile, Row};
 use super::{Around, Found, file_json, rows};
 use crate::app::Call;
 use crate::asker::Asker;
-use crate::clock;
 use crate::datasets::show::{require_files, text_answer, window, with_version};
-use crate::datasets::{self, Dataset, Version, version};
-use crate::envelope;
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{Dataset, Version, version};
 use crate::error::{Answer, ApiError};
 use crate::exports::xml::Xml;
 use crate::routing::Routes;
+use crate::{amounts, clock, envelope};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
@@ -190,7 +190,7 @@ async fn download_size(call: Call) -> Answer {
     let sum = with_version(&call, Weight::Scan, read).await?;
     let text = format!(
         "Total size of the files available for download in this version of the dataset: {} bytes",
-        datasets::storage::with_commas(sum)
+        amounts::with_commas(sum)
     );
     envelope::ok(json!({"message": text, "storageSize": sum}))
 }
@@ -209,10 +209,10 @@ async fn can_download(call: Call) -> Answer {
 }
 
 async fn categories(call: Call) -> Answer {
-    let (wanted, asker) = (datasets::Wanted::of(&call)?, call.asker.clone());
+    let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
-        crate::datasets::require_not_kept(view, &asker, &dataset)?;
+        crate::datasets::wanted::require_not_kept(view, &asker, &dataset)?;
         let mut names: Vec<String> = ["Documentation", "Data", "Code"].map(str::to_owned).to_vec();
         // The names are suggestions, which the original gives to everybody, and its tests hold; of the files they say nothing.
         let newest = dataset.draft.as_ref().map(|it| it.version);
@@ -231,7 +231,7 @@ async fn categories(call: Call) -> Answer {
 }
 
 async fn download_count(call: Call) -> Answer {
-    let (wanted, asker) = (datasets::Wanted::of(&call)?, call.asker.clone());
+    let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
         let version = version::find(view, &asker, &dataset, ":latest", version::Withdrawn::Hidden)?;
@@ -244,7 +244,7 @@ async fn download_count(call: Call) -> Answer {
 
 /// A folder of a version as a page of links, for programs that crawl.
 async fn folders(call: Call) -> Answer {
-    let (wanted, asker) = (datasets::Wanted::of(&call)?, call.asker.clone());
+    let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let version_text = call.query.filled("version").unwrap_or(":latest-published").to_owned();
     let folder = call.query.filled("folder").unwrap_or_default().trim_matches('/').to_owned();
     let original = call.query.is_true("original");
@@ -312,7 +312,7 @@ fn page(
         let format = if original && file.original.is_some() { "?format=original" } else { "" };
         let path = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let link = format!("/api/access/datafile/{path}{}{format}", file.id);
-        let size = super::receive::size_text(file.size);
+        let size = amounts::size_text(file.size);
         line(&link, &row.label, [&clock::date(file.created_ms), &size, &row.description]);
     }
     xml.finish()

@@ -10,64 +10,47 @@
 //! | `ingest.rs`, `headers.rs` | reading tables, and the headers of FITS, NetCDF and HDF5 |
 //! | `show.rs`, `json.rs` | what is shown |
 
-mod add;
-mod availability;
-mod described;
+pub(crate) mod add;
+pub(crate) mod availability;
+pub(crate) mod checksum;
+pub(crate) mod described;
 pub(crate) mod direct;
-mod edit;
-mod headers;
-mod incoming;
+pub(crate) mod draft;
+pub(crate) mod edit;
+pub(crate) mod findings;
+pub(crate) mod headers;
+pub(crate) mod incoming;
 pub(crate) mod ingest;
-mod json;
+pub(crate) mod json;
 pub(crate) mod kinds;
-mod listing;
+pub(crate) mod listing;
 pub(crate) mod receive;
-mod replace;
+pub(crate) mod replace;
 pub(crate) mod room;
 pub(crate) mod rows;
-mod show;
+pub(crate) mod show;
 pub(crate) mod side;
-mod summing;
+pub(crate) mod summing;
 pub(crate) mod types;
-mod unzip;
+pub(crate) mod unzip;
 pub(crate) mod variables;
 
 use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::Value;
 
-use crate::app::Dataverse;
 use crate::asker::Asker;
-use crate::collections::fair;
-use crate::datasets::{self, Dataset, Draft, Version, version};
+use crate::collections::visibility;
+use crate::datasets::{self, Dataset, Version, version, wanted};
 use crate::error::ApiError;
-use crate::ids::Ids;
-use crate::permissions::{self, Permission, Place};
-use crate::routing::Routes;
-use crate::stored;
+use crate::grants::{Permission, Place};
+use crate::{permissions, stored};
+use kinds::{DATA_FILE, ROW};
 
 pub(crate) use add::{add_all, add_archive};
 pub(crate) use edit::{delete_one, remove_from_draft};
 pub(crate) use incoming::of_version_json;
 pub(crate) use json::{Around, dataset_of, file_json};
 pub(crate) use kinds::{DataFile, Row};
-
-use kinds::{DATA_FILE, ROW};
-
-/// The routes of files.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .with(add::routes)
-        .with(replace::routes)
-        .with(direct::routes)
-        .with(edit::routes)
-        .with(availability::routes)
-        .with(headers::routes)
-        .with(ingest::routes)
-        .with(listing::routes)
-        .with(show::routes)
-        .with(side::routes)
-        .with(variables::routes)
-}
 
 /// The file that a path names: by number, or by `:persistentId` with the parameter `persistentId`.
 #[derive(Debug, Clone)]
@@ -123,10 +106,10 @@ impl Wanted {
         };
         let file = found.ok_or_else(missing)?;
         if let Some(asker) = &self.asker
-            && fair::is_any(view)?
+            && visibility::is_any(view)?
         {
             let dataset = dataset_of(view, &file)?;
-            if fair::is_dataset_kept_from(view, asker, &dataset)? {
+            if wanted::is_dataset_kept_from(view, asker, &dataset)? {
                 return Err(missing());
             }
         }
@@ -193,7 +176,7 @@ impl Found {
         asker: &Asker,
         today: &str,
     ) -> Result<bool, ApiError> {
-        if fair::is_dataset_kept_from(view, asker, &self.dataset)? {
+        if wanted::is_dataset_kept_from(view, asker, &self.dataset)? {
             return Ok(false);
         }
         if let Some(preview) = asker.preview.filter(|it| it.dataset == self.dataset.id) {
@@ -216,7 +199,7 @@ impl Found {
 
     /// Whether the caller may know that it is there.
     pub(crate) fn may_see(&self, view: &mut View<'_>, asker: &Asker) -> Result<bool, ApiError> {
-        if fair::is_dataset_kept_from(view, asker, &self.dataset)? {
+        if wanted::is_dataset_kept_from(view, asker, &self.dataset)? {
             return Ok(false);
         }
         if self.published_row().is_some() || asker.preview.is_some_and(|it| it.dataset == self.dataset.id) {
@@ -232,22 +215,6 @@ pub(crate) fn is_held_back(file: &DataFile, today: &str) -> bool {
         || file.retention.as_ref().is_some_and(|it| it.date.as_str() < today)
 }
 
-/// The draft of a dataset, whose files are to be changed; one that is opened for it is found by searches from then on.
-pub(crate) fn open_draft(
-    txn: &mut Txn<'_>,
-    app: &Dataverse,
-    now: &str,
-    dataset: &mut Dataset,
-    ids: &mut Ids,
-) -> Result<Draft, ApiError> {
-    let is_new = dataset.draft.is_none();
-    let draft = datasets::draft_for_edit(txn, now, dataset, ids)?;
-    if is_new {
-        crate::changes::dataset(txn, app, dataset.id)?;
-    }
-    Ok(draft)
-}
-
 /// A draft is dropped: what changed in it is undone. `ordinal` is the draft's.
 pub(crate) fn discard_draft(txn: &mut Txn<'_>, dataset: i64, ordinal: i64) -> Result<(), ApiError> {
     let of = |column: &str| {
@@ -257,7 +224,7 @@ pub(crate) fn discard_draft(txn: &mut Txn<'_>, dataset: i64, ordinal: i64) -> Re
     for id in born {
         let Some(record) = txn.delete(&ROW, &id)? else { continue };
         let row: Row = stored::parsed(&record)?;
-        crate::search::forget(txn, &format!("datafile_{}_draft", row.file))?;
+        crate::search::document::forget(txn, &format!("datafile_{}_draft", row.file))?;
         if rows::of_file(txn, row.file)?.is_empty() {
             rows::forget_file(txn, row.file)?;
         }

@@ -4,16 +4,15 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::HeaderMap;
-use md5::{Digest as _, Md5};
 use pinakes_blobs::{Blob, BlobError, Blobs};
 use pinakes_http::body::Pieces;
 use pinakes_store::Limits;
-use sha1::Sha1;
-use sha2::{Sha256, Sha512};
 
 use super::summing::Summing;
 use super::types::HEAD_BYTES;
+use crate::amounts;
 use crate::error::ApiError;
+use crate::files::checksum::Algorithm;
 
 /// Most bytes of a form's field that is no file.
 const FIELD_BYTES: usize = 16 << 20;
@@ -42,86 +41,6 @@ impl Form {
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|it| it.0 == name).map(|it| it.1.as_str())
     }
-}
-
-/// The checksum that a server keeps of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Algorithm {
-    Md5,
-    Sha1,
-    Sha256,
-    Sha512,
-}
-
-impl Algorithm {
-    /// Of the setting `:FileFixityChecksumAlgorithm`.
-    pub(crate) fn named(name: &str) -> Self {
-        match name {
-            "SHA-1" => Self::Sha1,
-            "SHA-256" => Self::Sha256,
-            "SHA-512" => Self::Sha512,
-            _ => Self::Md5,
-        }
-    }
-
-    /// As it is written.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Md5 => "MD5",
-            Self::Sha1 => "SHA-1",
-            Self::Sha256 => "SHA-256",
-            Self::Sha512 => "SHA-512",
-        }
-    }
-}
-
-/// A checksum under way.
-pub(crate) enum Checksum {
-    Md5(Md5),
-    Sha1(Sha1),
-    Sha256(Sha256),
-    Sha512(Box<Sha512>),
-}
-
-impl Checksum {
-    pub(crate) fn new(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::Md5 => Self::Md5(Md5::new()),
-            Algorithm::Sha1 => Self::Sha1(Sha1::new()),
-            Algorithm::Sha256 => Self::Sha256(Sha256::new()),
-            Algorithm::Sha512 => Self::Sha512(Box::default()),
-        }
-    }
-
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Md5(it) => it.update(bytes),
-            Self::Sha1(it) => it.update(bytes),
-            Self::Sha256(it) => it.update(bytes),
-            Self::Sha512(it) => it.update(bytes),
-        }
-    }
-
-    /// Hexadecimal digits.
-    pub(crate) fn finish(self) -> String {
-        match self {
-            Self::Md5(it) => hexadecimal(&it.finalize()),
-            Self::Sha1(it) => hexadecimal(&it.finalize()),
-            Self::Sha256(it) => hexadecimal(&it.finalize()),
-            Self::Sha512(it) => hexadecimal(&it.finalize()),
-        }
-    }
-}
-
-/// The checksum of bytes at hand, in hexadecimal digits.
-pub(crate) fn checksum_of(algorithm: Algorithm, bytes: &[u8]) -> String {
-    let mut sum = Checksum::new(algorithm);
-    sum.update(bytes);
-    sum.finish()
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|it| [it >> 4, it & 15]).filter_map(|it| char::from_digit(it.into(), 16)).collect()
 }
 
 /// Where received files go.
@@ -270,7 +189,7 @@ impl Taking {
         self.head.extend_from_slice(&piece[..missing]);
         let length = self.upload.length() + piece.len() as u64;
         if let Some(most) = self.most_bytes.filter(|most| *most < length) {
-            let (found, most) = (size_text(length), size_text(most));
+            let (found, most) = (amounts::size_text(length), amounts::size_text(most));
             return Err(ApiError::bad_request(format!(
                 "This file size ({found}) exceeds the size limit of {most}."
             )));
@@ -293,46 +212,13 @@ impl Taking {
 /// What the store of files says, as an answer.
 pub(crate) fn store_fault(error: BlobError) -> ApiError {
     match error {
-        BlobError::TooLarge { most_bytes } => {
-            ApiError::bad_request(format!("This file exceeds the size limit of {}.", size_text(most_bytes)))
-        }
+        BlobError::TooLarge { most_bytes } => ApiError::bad_request(format!(
+            "This file exceeds the size limit of {}.",
+            amounts::size_text(most_bytes)
+        )),
         other => {
             tracing::error!(error = %other, "the store of files failed");
             ApiError::internal("The store of files failed. More details available at the server logs.")
         }
-    }
-}
-
-/// A number of bytes for people: `1.7 KB`, `718 B`.
-#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-pub(crate) fn size_text(bytes: u64) -> String {
-    let units = [("TB", 1_u64 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
-    match units.into_iter().find(|it| it.1 <= bytes) {
-        Some((unit, size)) => format!("{:.1} {unit}", bytes as f64 / size as f64),
-        None => format!("{bytes} B"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_for_people() {
-        assert_eq!(size_text(718), "718 B");
-        assert_eq!(size_text(1787), "1.7 KB");
-        assert_eq!(size_text(5 << 20), "5.0 MB");
-    }
-
-    #[test]
-    fn checksums() {
-        let sum = |algorithm| {
-            let mut sum = Checksum::new(algorithm);
-            sum.update(b"abc");
-            sum.finish()
-        };
-        assert_eq!(sum(Algorithm::Md5), "900150983cd24fb0d6963f7d28e17f72");
-        assert_eq!(sum(Algorithm::Sha1), "a9993e364706816aba3e25717850c26c9cd0d89d");
-        assert!(sum(Algorithm::Sha256).starts_with("ba7816bf"));
     }
 }

@@ -4,22 +4,22 @@ use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::add::{Added, NO_FILE, add_all, admit, described_list, incoming, require_edit, take_form};
+use super::add::{Added, NO_FILE, add_all, admit, described_list, incoming, take_form};
 use super::described::Described;
 use super::incoming::Incoming;
 use super::room::{self, Bounds};
 use super::{Found, Wanted, direct, headers, ingest, types};
 use crate::app::Call;
-use crate::collections;
-use crate::datasets::{self, Dataset};
-use crate::envelope;
+use crate::datasets::{Dataset, wanted};
 use crate::error::{Answer, ApiError};
+use crate::files::draft::{self, require_edit};
 use crate::routing::Routes;
+use crate::{collections, envelope};
 
 const NO_FILE_OF_LATEST: &str = "You cannot replace a file that is not in the most recently published dataset. (The file is \
                                  unpublished or was deleted from a previous version.)";
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/datasets/{id}/replaceFiles", replace_files).post("/files/{id}/replace", replace)
 }
 
@@ -108,7 +108,7 @@ async fn write_replacement(
             incoming.replaces = None;
         }
         let now = crate::clock::instant(now_ms);
-        let draft = super::open_draft(txn, &app, &now, &mut dataset, &mut ids)?;
+        let draft = draft::open_draft(txn, &app, &now, &mut dataset, &mut ids)?;
         super::remove_from_draft(txn, &app, &found, draft.ordinal)?;
         let list = vec![incoming];
         add_all(txn, &app, &asker, now_ms, &mut dataset, &mut ids, list, bounds.pids)
@@ -119,7 +119,7 @@ async fn write_replacement(
 }
 
 async fn replace_files(mut call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
+    let wanted = wanted::Wanted::of(&call)?;
     let (dataset, bounds) = admit(&call, wanted).await?;
     let list = described_list(&mut call, &bounds).await?;
     let mut answers = Vec::new();

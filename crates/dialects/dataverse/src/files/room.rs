@@ -4,12 +4,13 @@ use pinakes_store::View;
 use serde_json::Value;
 
 use super::incoming::Incoming;
-use super::receive::{Algorithm, size_text};
 use super::unzip;
+use crate::amounts::size_text;
 use crate::asker::Asker;
 use crate::collections::{self, Collection};
 use crate::datasets::{Dataset, show};
 use crate::error::ApiError;
+use crate::files::checksum::Algorithm;
 use crate::site_settings;
 
 /// What bounds an upload into a dataset.

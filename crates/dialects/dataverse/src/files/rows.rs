@@ -203,8 +203,8 @@ pub(crate) fn forget_file(txn: &mut Txn<'_>, file: i64) -> Result<(), ApiError> 
     }
     remove_where(txn, &AUXILIARY, "file", file)?;
     remove_where(txn, &REQUEST, "file", file)?;
-    crate::search::forget(txn, &format!("datafile_{file}"))?;
-    crate::search::forget(txn, &format!("datafile_{file}_draft"))
+    crate::search::document::forget(txn, &format!("datafile_{file}"))?;
+    crate::search::document::forget(txn, &format!("datafile_{file}_draft"))
 }
 
 /// Removes the records of a kind whose `column` is `number`.

@@ -13,9 +13,9 @@ use crate::citation::{Cited, Format};
 use crate::datasets::show::{Showing, is_part_of, publisher, text_answer, version_json};
 use crate::datasets::version::{self, Withdrawn};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{clock, envelope};
+use crate::{clock, envelope, permissions};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
@@ -84,7 +84,7 @@ async fn one(call: Call, text: String) -> Answer {
                 "identifier": found.dataset.id.to_string(),
                 "persistentIdentifier": found.dataset.pid,
                 "version": version.friendly_number(),
-                "displayName": crate::datasets::create::title_of(&version),
+                "displayName": crate::datasets::version::title_of(&version),
                 "isReleased": found.dataset.was_released(),
                 "isPartOf": is_part_of(view, &found.dataset)?,
             });

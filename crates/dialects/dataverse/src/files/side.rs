@@ -7,16 +7,16 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
 
 use super::kinds::{AUXILIARY, Auxiliary, PROVENANCE};
-use super::receive::{self, Algorithm, Target};
+use super::receive::{self, Target};
 use super::{Found, Wanted, rows};
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
+use crate::files::checksum::Algorithm;
+use crate::files::draft;
+use crate::files::kinds::{self, MADE_HERE};
+use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{clock, envelope, site_settings, stored};
-
-/// Origin of auxiliary files that the server makes of a file: those have them who may download the file.
-pub(crate) const MADE_HERE: &str = "pinakes";
+use crate::{clock, envelope, permissions, site_settings, stored};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
@@ -44,11 +44,6 @@ async fn found(call: &Call, permission: Option<Permission>) -> Result<Found, Api
         if may { Ok(found) } else { Err(permissions::refusal(&asker)) }
     };
     call.db().read(Weight::Point, read).await
-}
-
-/// The record of an auxiliary file.
-pub(crate) fn auxiliary_id(file: i64, tag: &str, version: &str) -> String {
-    format!("{file}/{tag}/{version}")
 }
 
 fn auxiliary_json(it: &Auxiliary) -> Value {
@@ -105,7 +100,7 @@ async fn add_auxiliary(mut call: Call) -> Answer {
         blob: received.blob.to_string(),
     };
     let json = auxiliary_json(&it);
-    let id = auxiliary_id(it.file, &it.format_tag, &it.format_version);
+    let id = kinds::auxiliary_id(it.file, &it.format_tag, &it.format_version);
     let write = move |txn: &mut Txn<'_>| {
         if txn.has(&AUXILIARY, &id)? {
             return Err(ApiError::conflict("Auxiliary file already exists."));
@@ -124,7 +119,7 @@ async fn get_auxiliary(call: Call) -> Answer {
         let file = wanted.find(view)?;
         let found = Found::of(view, file)?;
         let it: Option<Auxiliary> =
-            stored::get(view, &AUXILIARY, &auxiliary_id(found.file.id, &tag, &version))?;
+            stored::get(view, &AUXILIARY, &kinds::auxiliary_id(found.file.id, &tag, &version))?;
         let it =
             it.ok_or_else(|| ApiError::not_found(format!("Auxiliary file {tag}/{version} not found.")))?;
         let is_published = found.published_row().is_some();
@@ -185,7 +180,7 @@ async fn list_auxiliary(call: Call) -> Answer {
 
 async fn delete_auxiliary(call: Call) -> Answer {
     let found = found(&call, Some(Permission::EditDataset)).await?;
-    let id = auxiliary_id(found.file.id, call.param("tag"), call.param("version"));
+    let id = kinds::auxiliary_id(found.file.id, call.param("tag"), call.param("version"));
     let write = move |txn: &mut Txn<'_>| {
         let gone = txn.delete(&AUXILIARY, &id)?;
         gone.map(|_| ()).ok_or_else(|| ApiError::not_found("Auxiliary file not found."))
@@ -284,7 +279,7 @@ async fn set_freeform(mut call: Call) -> Answer {
         permissions::require(txn, &asker, found.dataset.place(), Permission::EditDataset)?;
         let row = found.open_row().cloned();
         let row = row.ok_or_else(|| ApiError::bad_request("The file is in no draft."))?;
-        let draft = super::open_draft(txn, &app, &now, &mut found.dataset, &mut ids)?;
+        let draft = draft::open_draft(txn, &app, &now, &mut found.dataset, &mut ids)?;
         let checksum = found.file.checksum.clone();
         rows::change(txn, row, draft.ordinal, ids.next()?, &checksum, |row| {
             row.provenance = Some(saved.clone())

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
-use super::receive::{Algorithm, Checksum};
 use crate::error::ApiError;
+use crate::files::checksum::{Algorithm, Checksum};
 
 /// What waits before it is summed on another thread: a small file never leaves its own.
 const BATCH_BYTES: usize = 1 << 20;
@@ -71,7 +71,7 @@ fn summed(mut sum: Checksum, pieces: &[Bytes]) -> Checksum {
 
 #[cfg(test)]
 mod tests {
-    use super::super::receive::checksum_of;
+    use super::super::checksum::checksum_of;
     use super::*;
 
     /// A file of `length` bytes in pieces of `piece` bytes has the checksum of the whole.

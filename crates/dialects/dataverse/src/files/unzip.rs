@@ -4,9 +4,11 @@ use std::io::{Read, Seek, Write};
 
 use pinakes_blobs::Blob;
 
-use super::receive::{Checksum, Received, Target, size_text, store_fault};
+use super::receive::{Received, Target, store_fault};
 use super::types::HEAD_BYTES;
+use crate::amounts::size_text;
 use crate::error::ApiError;
+use crate::files::checksum::Checksum;
 
 /// Most entries that are unpacked, unless the setting `:ZipUploadFilesLimit` says another number.
 pub(crate) const ENTRIES: usize = 1000;

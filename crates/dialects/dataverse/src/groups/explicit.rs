@@ -7,10 +7,10 @@ use crate::app::Call;
 use crate::assignments::find_assignee;
 use crate::collections::{self, Collection};
 use crate::error::{Answer, ApiError};
+use crate::grants::Permission;
 use crate::groups::{self, GROUP, Group};
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{envelope, stored};
+use crate::{envelope, permissions, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

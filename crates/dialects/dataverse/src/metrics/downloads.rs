@@ -8,16 +8,15 @@ use serde_json::Value;
 use super::{asked_month, below, table};
 use crate::app::Call;
 use crate::asker::Asker;
-use crate::collections::fair::is_dataset_kept_from;
-use crate::datasets;
+use crate::datasets::wanted::is_dataset_kept_from;
 use crate::error::{Answer, ApiError};
 use crate::files::{Found, rows};
 use crate::guestbooks::{ENTRY, Entry};
 use crate::routing::Routes;
-use crate::stored;
+use crate::{datasets, stored};
 
 /// Adds the routes.
-pub(super) fn routes(mut routes: Routes) -> Routes {
+pub(crate) fn routes(mut routes: Routes) -> Routes {
     for (name, of, people) in [
         ("uniquedownloads", Of::Datasets, true),
         ("uniquefiledownloads", Of::Files, true),

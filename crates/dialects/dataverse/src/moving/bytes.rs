@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::shape::{self, Leaf, Shape};
 use super::{FILES, MovingError};
-use crate::files::receive::{Algorithm, Checksum};
+use crate::files::checksum::{Algorithm, Checksum};
 
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 18;

@@ -11,17 +11,16 @@ use serde_json::{Value, json};
 
 use super::import::{In, Line};
 use super::numbers::Inward;
-use super::shape;
 use super::site::{fresh, read};
-use super::{COLLECTIONS, MovingError};
+use super::{COLLECTIONS, MovingError, shape};
 use crate::app::Dataverse;
 use crate::collections::logo::COLLECTION_LOGO;
 use crate::collections::{self, COLLECTION, Collection, DEPTH, ROOT};
 use crate::error::ApiError;
+use crate::grants::{Assigned, GRANT, Grant, grant_id};
 use crate::groups::{GROUP, Group, explicit};
 use crate::guestbooks::{GUESTBOOK, Guestbook};
 use crate::links::{self, Link};
-use crate::permissions::{Assigned, GRANT, Grant, grant_id};
 use crate::roles::{self, ROLE, Role};
 use crate::templates::{TEMPLATE, Template};
 use crate::{changes, stored, users};
@@ -325,7 +324,9 @@ pub(super) fn grant(
 fn is_here(view: &mut View<'_>, assignee: &str) -> Result<bool, ApiError> {
     match assignee.strip_prefix('@') {
         Some(name) => Ok(users::by_name(view, name)?.is_some()),
-        None if assignee.starts_with('&') => Ok(crate::groups::name_of(view, assignee)?.is_some()),
+        None if assignee.starts_with('&') => {
+            Ok(crate::groups::membership::name_of(view, assignee)?.is_some())
+        }
         None => Ok([":guest", ":authenticated-users", ":AllUsers"].contains(&assignee)),
     }
 }

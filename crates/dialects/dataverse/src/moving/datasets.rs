@@ -8,22 +8,20 @@ use super::bytes::Taking;
 use super::collections::{Shown, grant, link};
 use super::import::{In, Line, LineReader};
 use super::numbers::Inward;
-use super::shape;
 use super::site::{fresh, read};
-use super::{Counts, DATASETS, MovingError};
+use super::{Counts, DATASETS, MovingError, shape};
 use crate::app::Dataverse;
-use crate::collections;
 use crate::datasets::create::parts_of_pid;
 use crate::datasets::{self, DATASET, Dataset, VERSION, Version};
 use crate::error::ApiError;
+use crate::files::checksum::Algorithm;
 use crate::files::kinds::{
     AUXILIARY, AccessRequest, Auxiliary, DATA_FILE, DataFile, LOGO, PROVENANCE, REQUEST, ROW, Row, TABLE,
+    auxiliary_id,
 };
-use crate::files::receive::Algorithm;
-use crate::files::side::auxiliary_id;
 use crate::guestbooks::GUESTBOOK;
 use crate::search::index::index_whole_dataset;
-use crate::stored;
+use crate::{collections, stored};
 
 /// The line that begins a dataset.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -19,7 +19,7 @@ use super::{
 use crate::collections::logo::COLLECTION_LOGO;
 use crate::collections::{self, COLLECTION, ROOT};
 use crate::dataset_types::DATASET_TYPE;
-use crate::datasets::{DATASET, Dataset, VERSION};
+use crate::datasets::{self, DATASET, Dataset, VERSION};
 use crate::error::ApiError;
 use crate::files::kinds::{AUXILIARY, DATA_FILE, LOGO, PROVENANCE, REQUEST, ROW, TABLE};
 use crate::groups::GROUP;
@@ -27,12 +27,11 @@ use crate::guestbooks::GUESTBOOK;
 use crate::ids::FIRST;
 use crate::licenses::{self, LICENSE};
 use crate::links::LINK;
-use crate::permissions;
 use crate::registry::BLOCK_SOURCE;
 use crate::roles::{self, ROLE};
 use crate::templates::TEMPLATE;
 use crate::users::{self, USER};
-use crate::{datasets, stored};
+use crate::{grants, stored};
 
 /// Members of a user that stay behind.
 const OF_USERS_STAYING: [&str; 8] = [
@@ -299,7 +298,7 @@ impl Out<'_> {
     /// What is granted on an object, an assignment each.
     fn assignments(&mut self, view: &mut View<'_>, object: i64, of: &str) -> Result<Vec<Value>, MovingError> {
         let mut all = Vec::new();
-        for grant in permissions::grants_on(view, object)? {
+        for grant in grants::grants_on(view, object)? {
             // Holders of a private URL: the URL stays behind.
             if grant.assignee.starts_with('!') {
                 continue;
@@ -378,8 +377,7 @@ impl Out<'_> {
             }
             self.line(&mut lines, &Value::Object(line))?;
             self.counts.collections += 1;
-            let mut below: Vec<i64> =
-                collections::publication::children(view, id)?.iter().map(|it| it.id).collect();
+            let mut below: Vec<i64> = collections::children(view, id)?.iter().map(|it| it.id).collect();
             below.sort_unstable();
             all.extend(below);
         }

@@ -1,7 +1,7 @@
 //! What is found: a document for each collection, for each published and each unpublished state of a dataset and of a file,
 //! written in the transaction that changes them.
 
-use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Search, Text, Txn, Type, View};
+use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::{Map, Value, json};
 
 use super::place;
@@ -9,60 +9,12 @@ use super::query::{HARVESTED, facet_value};
 use crate::app::Dataverse;
 use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
-use crate::clock;
-use crate::collections;
 use crate::datasets::{self, Dataset, Version, version};
 use crate::error::ApiError;
 use crate::files::{DataFile, Found, rows, types};
-use crate::{licenses, stored};
-
-/// Documents by the names that Solr gives them: `dataset_43`, `dataset_43_draft`, `datafile_44`, `dataverse_42`.
-pub(crate) static DOCUMENT: Kind = Kind {
-    id_path: Some("id"),
-    columns: &[
-        Column::one("type", Type::Text),
-        Column::one("entity", Type::Text),
-        Column::one("dataset", Type::Integer),
-        Column::one("identifier", Type::Folded),
-        Column::one("pid", Type::Text),
-        Column::one("parent", Type::Text),
-        Column::one("sortName", Type::Text),
-        Column::one("date", Type::Text),
-        Column::many("subtree", Type::Text),
-        Column::many("above", Type::Integer),
-        Column::many("seenBy", Type::Text),
-        Column::many("facetValues", Type::Text),
-        Column::one("place.south", Type::Real),
-        Column::one("place.north", Type::Real),
-    ],
-    indexes: &[
-        Index::on(&["type"]),
-        Index::on(&["entity"]),
-        Index::on(&["dataset"]),
-        Index::on(&["identifier"]),
-        Index::on(&["pid"]),
-        Index::on(&["sortName"]),
-        Index::on(&["date"]),
-        Index::on(&["place.south"]),
-        Index::on(&["place.north"]),
-    ],
-    facets: &[Facet { name: "facetValues", path: "facetValues", counts: Counts::Values }],
-    class_fields: &["type", "public"],
-    text: Text::At(&["text"]),
-    search: Search::Folded,
-    ..Kind::named("dataverse_document")
-};
-
-/// Who sees what is not published: holders of the right on the object of that number.
-pub(crate) fn seen_by(object: i64) -> String {
-    object.to_string()
-}
-
-/// A document goes.
-pub(crate) fn forget(txn: &mut Txn<'_>, id: &str) -> Result<(), ApiError> {
-    txn.delete(&DOCUMENT, id)?;
-    Ok(())
-}
+use crate::search::document::{self, DOCUMENT};
+use crate::search::visible;
+use crate::{clock, collections, licenses, stored};
 
 /// All documents of a dataset and of its files go.
 pub(crate) fn forget_dataset(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError> {
@@ -74,7 +26,7 @@ pub(crate) fn forget_dataset(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiE
 
 /// A collection or dataset is gone.
 pub(crate) fn forget_object(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
-    forget(txn, &format!("dataverse_{id}"))?;
+    document::forget(txn, &format!("dataverse_{id}"))?;
     forget_dataset(txn, id)
 }
 
@@ -119,7 +71,9 @@ fn sort_name(name: &str) -> String {
 
 /// A collection was made or changed.
 pub(crate) fn index_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
-    let Some(it) = collections::by_id(txn, id)? else { return forget(txn, &format!("dataverse_{id}")) };
+    let Some(it) = collections::by_id(txn, id)? else {
+        return document::forget(txn, &format!("dataverse_{id}"));
+    };
     // The root is no result of a search.
     let Some(parent) = it.parent else { return Ok(()) };
     let is_public = it.is_released();
@@ -149,7 +103,7 @@ pub(crate) fn index_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiErro
         "sortName": sort_name(&it.name),
         "date": it.publication_date.as_deref().unwrap_or(&it.creation_date),
         "public": is_public,
-        "seenBy": if is_public { vec![] } else { vec![seen_by(id)] },
+        "seenBy": if is_public { vec![] } else { vec![document::seen_by(id)] },
         "subtree": subtree,
         "above": chain(txn, id)?,
         "facetValues": facets,
@@ -197,7 +151,7 @@ pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Resu
             let document = dataset_document(txn, &dataset, &version)?;
             put(txn, &public_id, document)?;
         }
-        None => forget(txn, &public_id)?,
+        None => document::forget(txn, &public_id)?,
     }
     let deaccessioned_id = format!("dataset_{id}_deaccessioned");
     match withdrawn {
@@ -206,7 +160,7 @@ pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Resu
             let document = dataset_document(txn, &dataset, &version)?;
             put(txn, &deaccessioned_id, document)?;
         }
-        None => forget(txn, &deaccessioned_id)?,
+        None => document::forget(txn, &deaccessioned_id)?,
     }
     match &dataset.draft {
         Some(draft) => {
@@ -214,7 +168,7 @@ pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Resu
             let document = dataset_document(txn, &dataset, &version)?;
             put(txn, &draft_id, document)?;
         }
-        None => forget(txn, &draft_id)?,
+        None => document::forget(txn, &draft_id)?,
     }
     // What a publication, a withdrawal, a dropped draft or a move changes, it changes for the files too.
     let shown = before.as_ref().and_then(|it| it["version"].as_i64());
@@ -325,7 +279,7 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
         "sortName": sort_name(title),
         "date": version.release_time.as_deref().unwrap_or(&version.create_time),
         "public": is_public,
-        "seenBy": if is_public { vec![] } else { vec![seen_by(dataset.id), seen_by(dataset.owner)] },
+        "seenBy": if is_public { vec![] } else { vec![document::seen_by(dataset.id), document::seen_by(dataset.owner)] },
         "subtree": subtree,
         "above": chain(view, dataset.owner)?,
         "statuses": statuses,
@@ -389,7 +343,7 @@ pub(crate) fn index_file(
             let document = file_document(txn, &found, &row, true, &today)?;
             put(txn, &public_id, document)?;
         }
-        None => forget(txn, &public_id)?,
+        None => document::forget(txn, &public_id)?,
     }
     let draft = dataset.draft.as_ref().map(|it| it.ordinal);
     let open = found.open_row().filter(|row| draft == Some(row.since)).cloned();
@@ -399,7 +353,7 @@ pub(crate) fn index_file(
             let document = file_document(txn, &found, &row, false, &today)?;
             put(txn, &draft_id, document)
         }
-        None => forget(txn, &draft_id),
+        None => document::forget(txn, &draft_id),
     }
 }
 
@@ -447,7 +401,7 @@ fn file_document(
         _ => dataset.released.as_ref().map(|it| it.version),
     };
     let title = match title {
-        Some(id) => datasets::create::title_of(&version::of_dataset(view, dataset, id)?),
+        Some(id) => version::title_of(&version::of_dataset(view, dataset, id)?),
         None => String::new(),
     };
     Ok(json!({
@@ -462,7 +416,7 @@ fn file_document(
         "sortName": sort_name(name),
         "date": clock::instant(file.created_ms),
         "public": is_public,
-        "seenBy": if is_public { vec![] } else { vec![seen_by(dataset.id), seen_by(dataset.owner)] },
+        "seenBy": if is_public { vec![] } else { vec![document::seen_by(dataset.id), document::seen_by(dataset.owner)] },
         "subtree": paths(view, dataset.owner)?,
         "above": chain(view, dataset.owner)?,
         "statuses": status,
@@ -474,7 +428,7 @@ fn file_document(
 
 /// The documents of a query, for sets that are offered to harvesters.
 pub(crate) fn public_datasets(view: &mut View<'_>, filter: Expr) -> Result<Vec<i64>, ApiError> {
-    let visible = super::visible(view, &Asker::default())?;
+    let visible = visible::visible(view, &Asker::default())?;
     let query = Query::filter(Expr::Is("type".into(), "datasets".into()).and(visible).and(filter));
     let mut list = Vec::new();
     view.for_each(&DOCUMENT, &query, |record| {

@@ -1,28 +1,26 @@
 //! Search: `/api/search` (section 7 of the contract).
 
-mod alike;
+pub(crate) mod alike;
+pub(crate) mod document;
 pub(crate) mod index;
-mod moment;
-mod place;
+pub(crate) mod moment;
+pub(crate) mod place;
 pub(crate) mod query;
-mod show;
-
-use std::collections::BTreeSet;
+pub(crate) mod show;
+pub(crate) mod visible;
 
 use pinakes_store::{Direction, Expr, Query, View, Weight};
 use serde_json::{Map, Value, json};
 
+use self::place::Circle;
 use crate::app::Call;
 use crate::asker::Asker;
-use crate::collections;
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, Permission};
 use crate::routing::Routes;
-use crate::{envelope, groups, roles, site_settings};
+use crate::search::document::DOCUMENT;
+use crate::{collections, envelope, site_settings};
 
-use self::place::Circle;
-
-pub(crate) use index::{DOCUMENT, forget, index_file};
+pub(crate) use index::index_file;
 pub(crate) use query::parse;
 
 /// Most results in one answer.
@@ -41,36 +39,6 @@ async fn services(_: Call) -> Answer {
         "services": [{"name": "solr", "displayName": "Dataverse Standard Search"}],
         "defaultService": "solr",
     }))
-}
-
-/// The condition of what a caller may see.
-pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiError> {
-    if asker.is_superuser() {
-        return Ok(Expr::All);
-    }
-    let public = Expr::Is("public".into(), true.into());
-    let kept = collections::fair::kept_from(view, asker)?;
-    let is_not_kept = match kept.is_empty() {
-        true => Expr::All,
-        false => Expr::Not(Box::new(Expr::In("above".into(), kept.into_iter().map(Into::into).collect()))),
-    };
-    let mut names = permissions::own_names(asker);
-    names.extend(groups::of(view, asker)?);
-    let mut objects = BTreeSet::new();
-    for grant in permissions::grants_to(view, &names)? {
-        for assigned in &grant.roles {
-            let held = roles::permissions_of(view, assigned.role)?;
-            let sees = [Permission::ViewUnpublishedDataset, Permission::ViewUnpublishedDataverse];
-            if held.iter().any(|it| sees.contains(it)) {
-                objects.insert(index::seen_by(grant.object));
-            }
-        }
-    }
-    if objects.is_empty() {
-        return Ok(public.and(is_not_kept));
-    }
-    let own = Expr::In("seenBy".into(), objects.into_iter().map(Into::into).collect());
-    Ok(Expr::Or(vec![public, own]).and(is_not_kept))
 }
 
 /// What a request asks for.
@@ -172,7 +140,7 @@ fn run(
     site_url: &str,
     wanted: &Wanted,
 ) -> Result<Value, ApiError> {
-    let mut filter = visible(view, asker)?.and(wanted.filter.clone());
+    let mut filter = visible::visible(view, asker)?.and(wanted.filter.clone());
     let mut root = None;
     let mut paths: Vec<pinakes_store::Value> = Vec::new();
     for alias in &wanted.subtrees {

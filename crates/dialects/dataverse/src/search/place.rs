@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use pinakes_store::{End, Expr, Query, View};
 use serde_json::{Value, json};
 
-use super::DOCUMENT;
 use crate::app::Call;
 use crate::blocks::fields::Metadata;
 use crate::error::ApiError;
+use crate::search::document::DOCUMENT;
 
 /// Mean radius of the earth, in kilometres.
 const EARTH_KM: f64 = 6371.0088;

@@ -3,19 +3,17 @@
 use pinakes_store::{Expr, View};
 use serde_json::{Map, Value, json};
 
-use super::index;
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
 use crate::citation::Cited;
-use crate::clock;
-use crate::collections;
 use crate::datasets::show::{Showing, publisher, shown_blocks};
 use crate::datasets::{self, version};
 use crate::error::ApiError;
 use crate::files::kinds::ROW;
 use crate::files::{Found, Row, rows, types};
-use crate::stored;
+use crate::search::document::DOCUMENT;
+use crate::{clock, collections, stored};
 
 /// What is shown besides the results.
 #[derive(Debug, Clone, Copy, Default)]
@@ -175,7 +173,7 @@ fn collection(
     let inside = Expr::Is("parent".into(), it.id.to_string().into())
         .and(Expr::Is("type".into(), "datasets".into()))
         .and(Expr::Is("public".into(), true.into()));
-    let n_datasets = view.count(&index::DOCUMENT, &inside)?;
+    let n_datasets = view.count(&DOCUMENT, &inside)?;
     let status = if it.is_released() { "Published" } else { "Unpublished" };
     Ok(Some(kept(json!({
         "name": it.name,

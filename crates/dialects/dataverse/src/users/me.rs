@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use crate::app::Call;
 use crate::collections::{self, COLLECTION, Collection};
 use crate::error::{Answer, ApiError};
-use crate::permissions::{self, GRANT, Grant, Permission};
+use crate::grants::{self, GRANT, Grant, Permission};
+use crate::groups::{self, membership};
 use crate::routing::Routes;
 use crate::users::builtin::{is_username, make, read_user, recreate};
-use crate::users::{self, User, traces};
-use crate::{clock, envelope, groups, roles, stored, tokens};
+use crate::users::{self, User, removal, traces};
+use crate::{asker, clock, envelope, permissions, roles, stored, tokens};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -94,8 +95,8 @@ async fn remove_roles(call: Call) -> Answer {
     let name = call.param("name").to_owned();
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
         let user = users::identified(txn, &name)?;
-        for grant in permissions::grants_to(txn, &[user.identifier()])? {
-            txn.delete(&GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
+        for grant in grants::grants_to(txn, &[user.identifier()])? {
+            txn.delete(&GRANT, &grants::grant_id(grant.object, &grant.assignee))?;
         }
         Ok(user.name)
     };
@@ -142,10 +143,10 @@ fn collections_with(
     if is_superuser {
         return stored::find(view, &COLLECTION, &Query::filter(Expr::All));
     }
-    let mut names = permissions::own_names(&asker);
-    names.extend(groups::of(view, &asker)?);
+    let mut names = asker::own_names(&asker);
+    names.extend(membership::of(view, &asker)?);
     let mut found: Vec<i64> = Vec::new();
-    for grant in permissions::grants_to(view, &names)? {
+    for grant in grants::grants_to(view, &names)? {
         for assigned in &grant.roles {
             let held = roles::permissions_of(view, assigned.role)?;
             if permission.is_none_or(|it| held.contains(&it)) && !found.contains(&grant.object) {
@@ -198,9 +199,9 @@ async fn change_identifier(call: Call) -> Answer {
 
 /// What was granted to one assignee is granted to another.
 fn rename_assignee(txn: &mut Txn<'_>, before: &str, after: &str) -> Result<(), ApiError> {
-    for grant in permissions::grants_to(txn, &[before.to_owned()])? {
-        txn.delete(&GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
-        let id = permissions::grant_id(grant.object, after);
+    for grant in grants::grants_to(txn, &[before.to_owned()])? {
+        txn.delete(&GRANT, &grants::grant_id(grant.object, &grant.assignee))?;
+        let id = grants::grant_id(grant.object, after);
         let mut moved: Grant = match stored::get(txn, &GRANT, &id)? {
             Some(held) => held,
             None => Grant { object: grant.object, assignee: after.to_owned(), roles: Vec::new() },
@@ -229,7 +230,7 @@ async fn merge(call: Call) -> Answer {
         }
         rename_assignee(txn, &from.identifier(), &into.identifier())?;
         traces::hand_over(txn, &from, &into)?;
-        users::remove(txn, &from)?;
+        removal::remove(txn, &from)?;
         Ok((from.name, into.name))
     };
     let (from, into) = call.db().write(write).await?;

@@ -6,9 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::collections::{self, Collection};
 use crate::datasets::{self, DATASET, Dataset};
 use crate::error::ApiError;
-use crate::permissions::{self};
 use crate::users::User;
-use crate::{groups, roles, stored};
+use crate::{grants, groups, roles, stored};
 
 /// `{"user":…,"traces":{…}}`: each group of traces only when there are some.
 pub(crate) fn json(view: &mut View<'_>, user: &User) -> Result<Value, ApiError> {
@@ -38,7 +37,7 @@ pub(crate) fn json(view: &mut View<'_>, user: &User) -> Result<Value, ApiError> 
 
 fn role_assignments(view: &mut View<'_>, user: &User) -> Result<Vec<Value>, ApiError> {
     let mut items = Vec::new();
-    for grant in permissions::grants_to(view, &[user.identifier()])? {
+    for grant in grants::grants_to(view, &[user.identifier()])? {
         let name = object_name(view, grant.object)?;
         for assigned in &grant.roles {
             let role = roles::by_id(view, assigned.role)?.map(|it| it.name);
@@ -77,7 +76,7 @@ pub(crate) fn what_keeps(view: &mut View<'_>, user: &User) -> Result<Vec<String>
     if !is_creator && n_versions != 0 {
         reasons.push("the user has contributed to dataset version(s)".to_owned());
     }
-    if !permissions::grants_to(view, &[user.identifier()])?.is_empty() {
+    if !grants::grants_to(view, &[user.identifier()])?.is_empty() {
         reasons.push("the user is associated with role assignment record(s)".to_owned());
     }
     Ok(reasons)

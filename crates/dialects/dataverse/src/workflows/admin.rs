@@ -15,7 +15,7 @@ use crate::{envelope, site_settings, stored};
 /// Most steps of a workflow.
 const STEPS: usize = 100;
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/admin/workflows", list)
         .post("/admin/workflows", add)

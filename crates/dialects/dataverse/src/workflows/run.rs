@@ -16,7 +16,8 @@ use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::citation::Cited;
 use crate::datasets::publish::{self, Release};
-use crate::datasets::{self, Dataset, Lock, Wanted, create, show, version};
+use crate::datasets::wanted::Wanted;
+use crate::datasets::{self, Dataset, Lock, show, version};
 use crate::error::{Answer, ApiError};
 use crate::ids::Ids;
 use crate::notifications::{self, Notice};
@@ -24,7 +25,7 @@ use crate::routing::Routes;
 use crate::users::{self, User};
 use crate::{changes, clock, envelope, stored};
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/datasets/{id}/actions/:publish", publish_dataset)
         .get("/datasets/{id}/actions/:publish", publish_dataset)
@@ -273,7 +274,7 @@ fn variables(view: &mut View<'_>, invocation: &Invocation) -> Result<Variables, 
         ("dataset.id", dataset.id.to_string()),
         ("dataset.identifier", dataset.identifier.clone()),
         ("dataset.globalId", dataset.pid.clone()),
-        ("dataset.displayName", create::title_of(&version)),
+        ("dataset.displayName", version::title_of(&version)),
         ("dataset.citation", Cited::of(&dataset, &version, &publisher).text()),
         ("majorVersion", major.to_string()),
         ("minorVersion", minor.to_string()),

@@ -189,7 +189,7 @@ pub(crate) async fn list(call: Call) -> Answer {
     let is_text = accepted.contains("text/plain");
     let content_type = if is_text { "text/plain" } else { "application/json" };
     let produce = move |view: &mut View<'_>, sink: &mut Sink| -> Result<(), FolioError> {
-        let (filter, order) = expr_of(view, collection, &page.cql)?;
+        let (filter, order) = expr_of(view, page.collections, collection, &page.cql)?;
         let total = view.count(&collection.kind, &filter)?;
         let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
         let mut sent = if is_text { Ok(()) } else { sink.push(b"{\"authorities\" : [") };

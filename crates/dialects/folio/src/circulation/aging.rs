@@ -10,9 +10,9 @@ use super::neighbours::ITEMS;
 use super::policies::LOST_ITEM_POLICIES;
 use super::records::{Records, object, text};
 use crate::circulation::fees::actual_cost::Loss;
-use crate::circulation::fees::lost;
-use crate::circulation::notices;
+use crate::circulation::fees::{lost, settled};
 use crate::circulation::notices::sending::LoanEvent;
+use crate::circulation::{loan_policy, notices};
 use crate::platform::chore::Parts;
 use crate::platform::collection::Writer;
 use crate::platform::error::FolioError;
@@ -52,7 +52,7 @@ fn is_due(loan: &Value, policy: &Value, now_ms: i64) -> bool {
     };
     let Some(due) = moment::parse(text(loan, "dueDate")) else { return false };
     !NOT_AGED.contains(&text(loan, "itemStatus"))
-        && lost::after(policy, period, due).is_some_and(|it| it.as_millisecond() <= now_ms)
+        && loan_policy::after(policy, period, due).is_some_and(|it| it.as_millisecond() <= now_ms)
 }
 
 fn age_one(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError> {
@@ -74,7 +74,7 @@ fn age_one(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioErro
         Some(true) => "patronBilledAfterRecalledItemAgedLost",
         _ => "patronBilledAfterAgedLost",
     };
-    let billed = lost::after(&policy, wait, now).unwrap_or(now);
+    let billed = loan_policy::after(&policy, wait, now).unwrap_or(now);
     let mut body: Map<String, Value> = object(&loan);
     body.remove("actionComment");
     body.insert("action".into(), "itemAgedToLost".into());
@@ -119,5 +119,5 @@ fn charge_one(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioE
     if lost::charge(txn, writer, &mut known, (&loan, &book), Loss::AgedToLost, "")? {
         return Ok(());
     }
-    lost::close_as_paid(txn, writer, &loan)
+    settled::close_as_paid(txn, writer, &loan)
 }

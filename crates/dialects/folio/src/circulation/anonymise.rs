@@ -11,7 +11,8 @@ use super::moment;
 use super::policies::setting;
 use super::records::{object, text};
 use super::requests::REQUESTS;
-use crate::circulation::fees::accounts::{self, CLOSED};
+use crate::circulation::fees::charged::CLOSED;
+use crate::circulation::fees::{ACCOUNTS, accounts, settled};
 use crate::platform::app::Call;
 use crate::platform::chore::Parts;
 use crate::platform::collection::{self, Lock, Missing, Writer};
@@ -131,7 +132,7 @@ pub(crate) fn run(parts: &Parts) -> Result<(), FolioError> {
 }
 
 fn is_due(view: &mut View<'_>, policy: Policy, loan: &Value, now: Timestamp) -> Result<bool, FolioError> {
-    let accounts = accounts::of_loan(view, text(loan, "id"))?;
+    let accounts = settled::of_loan(view, &ACCOUNTS.kind, text(loan, "id"))?;
     if accounts.iter().any(|it| text(it, "status.name") != CLOSED) {
         return Ok(false);
     }
@@ -180,7 +181,7 @@ fn forget(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError
 fn split_by_fees(view: &mut View<'_>, user: &str) -> Result<(Vec<String>, Vec<String>), StoreError> {
     let (mut free, mut with_fees) = (Vec::new(), Vec::new());
     for loan in view.find(&LOANS.kind, &Query::filter(closed_loans(Some(user))))? {
-        match accounts::of_loan(view, &loan.id)?.is_empty() {
+        match settled::of_loan(view, &ACCOUNTS.kind, &loan.id)?.is_empty() {
             true => free.push(loan.id),
             false => with_fees.push(loan.id),
         }

@@ -5,18 +5,22 @@
 //! transaction that takes the item back or declares it lost.
 
 pub(crate) mod accounts;
+pub(crate) mod action_records;
 mod actions;
 pub(crate) mod actual_cost;
+pub(crate) mod actual_cost_records;
+pub(crate) mod charged;
 pub(crate) mod lost;
 mod money;
 pub(crate) mod overdue;
 mod reports;
 pub(crate) mod routes;
+pub(crate) mod settled;
 
 use pinakes_store::{Arity, Column, Index, Kind, Type};
 
-use crate::circulation::notices;
-use crate::platform::collection::{Collection, Hooks, Kinds, Metadata, Schema};
+use crate::circulation::fees::charged::{ACCOUNT, plain};
+use crate::platform::collection::{Collection, Hooks, Kinds, Schema};
 use crate::platform::cql::Names;
 
 /// `/accounts`: fees and fines.
@@ -33,7 +37,7 @@ pub(crate) static ACCOUNTS: Collection = Collection {
             Column::one("ownerId", Type::Text),
         ],
         indexes: &[Index::on(&["userId"]), Index::on(&["loanId"]), Index::on(&["itemId"])],
-        ..Kind::named("folio_account")
+        ..Kind::named(ACCOUNT)
     },
     schema: Schema {
         required: &["amount", "remaining", "userId", "feeFineId", "ownerId"],
@@ -73,47 +77,8 @@ pub(crate) static ACCOUNTS: Collection = Collection {
         ],
         ..Names::PLAIN
     },
-    hooks: Hooks { stored: lost::account_stored, ..Hooks::NONE },
-    ..plain("/accounts", "accounts", "accounts", "folio_account", "accounts")
-};
-
-/// `/feefineactions`: what was done about an account.
-pub(crate) static FEE_FINE_ACTIONS: Collection = Collection {
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[
-            Column::one("accountId", Type::Text),
-            Column::one("userId", Type::Text),
-            Column::one("typeAction", Type::Folded),
-            Column::one("dateAction", Type::Instant),
-        ],
-        indexes: &[Index::on(&["accountId"]), Index::on(&["userId"]), Index::on(&["dateAction"])],
-        ..Kind::named("folio_fee_fine_action")
-    },
-    schema: Schema {
-        required: &["accountId", "userId"],
-        types: &[("accountId", Kinds::Uuid), ("userId", Kinds::Uuid)],
-        ..Schema::OPEN
-    },
-    metadata: Metadata::Off,
-    has_result_info: false,
-    names: Names {
-        fields: &[
-            "comments",
-            "notify",
-            "amountAction",
-            "balance",
-            "transactionInformation",
-            "createdAt",
-            "source",
-            "paymentMethod",
-            "originalCreatedAt",
-        ],
-        ..Names::PLAIN
-    },
-    hooks: Hooks { stored: notices::fee_action, ..Hooks::NONE },
-    gone: Some("FeefineactionObject does not exist"),
-    ..plain("/feefineactions", "feefineactions", "feefineactions", "folio_fee_fine_action", "feefineactions")
+    hooks: Hooks { stored: settled::account_stored, ..Hooks::NONE },
+    ..plain("/accounts", "accounts", "accounts", ACCOUNT, "accounts")
 };
 
 /// `/feefines`: the kinds of fees.
@@ -195,14 +160,3 @@ pub(crate) static REFUNDS: Collection = Collection {
 /// `/comments`: whether actions need a comment.
 pub(crate) static COMMENTS: Collection =
     Collection { ..plain("/comments", "comments", "comments", "folio_fee_comment", "comments") };
-
-/// A collection by its names.
-pub(crate) const fn plain(
-    path: &'static str,
-    list: &'static str,
-    table: &'static str,
-    kind: &'static str,
-    permission: &'static str,
-) -> Collection {
-    Collection { table, permission, ..Collection::named(path, list, kind) }
-}

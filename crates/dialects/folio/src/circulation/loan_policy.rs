@@ -1,6 +1,7 @@
 //! Loan policies, read from their records (section 9.1 of the contract).
 
-use jiff::{Span, Timestamp, tz::TimeZone};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 use serde_json::Value;
 
 /// A length of time: a number of intervals.
@@ -253,4 +254,9 @@ impl Schedule {
     pub(crate) fn due(&self, moment: Timestamp) -> Option<Timestamp> {
         self.0.iter().find(|(from, to, _)| (*from..=*to).contains(&moment)).map(|(_, _, due)| *due)
     }
+}
+
+/// A period of a policy from a moment on; `None` when it has none.
+pub(crate) fn after(policy: &Value, name: &str, from: Timestamp) -> Option<Timestamp> {
+    Period::of(&policy[name]).ok().flatten()?.after(from)
 }

@@ -6,8 +6,10 @@
 //! Check-outs and check-ins of one visit are told together ([`sessions`]).
 
 pub(crate) mod context;
+pub(crate) mod fee_actions;
 pub(crate) mod mail;
 mod mustache;
+pub(crate) mod planned;
 pub(crate) mod routes;
 pub(crate) mod scheduled;
 pub(crate) mod sending;
@@ -17,6 +19,7 @@ use http::StatusCode;
 use pinakes_store::{Txn, View};
 use serde_json::{Value, json};
 
+use self::planned::Plan;
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, USERS};
 use crate::circulation::notices::sending::{
@@ -45,10 +48,10 @@ pub(crate) fn loan(
     let Some((book, user)) = parties(txn, known, loan)? else { return Ok(()) };
     let Some(policy) = policy(txn, known, &book, text(&user, "patronGroup"))? else { return Ok(()) };
     if event.moves_due_date() {
-        scheduled::plan_due_date(txn, writer, loan, &policy, event)?;
+        planned::plan_due_date(txn, writer, loan, &policy, event)?;
     }
     for notice in notices_of(&policy, "loanNotices", event.name()) {
-        let plan = scheduled::Plan::of_loan(event.name(), &notice, loan);
+        let plan = Plan::of_loan(event.name(), &notice, loan);
         if let Some(at) = plan.first_run(writer.now_ms) {
             plan.store(txn, writer, at)?;
         } else if matches!(event, LoanEvent::CheckOut | LoanEvent::CheckIn) {
@@ -82,7 +85,7 @@ pub(crate) fn request(
     let book = Book::of(txn, &mut known, item)?;
     let Some(policy) = policy(txn, &mut known, &book, text(&user, "patronGroup"))? else { return Ok(()) };
     for notice in notices_of(&policy, "requestNotices", event.name()) {
-        let plan = scheduled::Plan::of_request(event.name(), &notice, request);
+        let plan = Plan::of_request(event.name(), &notice, request);
         match plan.first_run(writer.now_ms) {
             Some(at) => plan.store(txn, writer, at)?,
             None => {
@@ -91,7 +94,7 @@ pub(crate) fn request(
             }
         }
     }
-    scheduled::plan_request_ends(txn, writer, request, &policy, event)
+    planned::plan_request_ends(txn, writer, request, &policy, event)
 }
 
 /// Tells of a fee that circulation charged.
@@ -107,7 +110,7 @@ pub(crate) fn fee(
     let Some((book, user)) = parties(txn, &mut known, loan)? else { return Ok(()) };
     let Some(policy) = policy(txn, &mut known, &book, text(&user, "patronGroup"))? else { return Ok(()) };
     for notice in notices_of(&policy, "feeFineNotices", event.name()) {
-        let plan = scheduled::Plan::of_fee(event.name(), &notice, loan, action);
+        let plan = Plan::of_fee(event.name(), &notice, loan, action);
         match plan.first_run(writer.now_ms) {
             Some(at) => plan.store(txn, writer, at)?,
             None => {
@@ -118,38 +121,6 @@ pub(crate) fn fee(
         }
     }
     Ok(())
-}
-
-/// Tells of what staff did about a fee, when they asked for it: by the template of the fee's type, or its owner's.
-pub(crate) fn fee_action(
-    txn: &mut Txn<'_>,
-    writer: &Writer,
-    action: &Value,
-    _: Option<&Value>,
-) -> Result<(), FolioError> {
-    use crate::circulation::fees::{ACCOUNTS, FEE_FINES, OWNERS};
-    if action["notify"].as_bool() != Some(true) {
-        return Ok(());
-    }
-    let mut known = Records::default();
-    let Some(account) = known.at(txn, &ACCOUNTS, action, "accountId")? else { return Ok(()) };
-    let Some(user) = known.at(txn, &USERS, &account, "userId")? else { return Ok(()) };
-    let is_charge = text(action, "typeAction") == text(&account, "feeFineType");
-    let (own, default) = match is_charge {
-        true => ("chargeNoticeId", "defaultChargeNoticeId"),
-        false => ("actionNoticeId", "defaultActionNoticeId"),
-    };
-    let kind = known.at(txn, &FEE_FINES, &account, "feeFineId")?.unwrap_or_default();
-    let owner = known.at(txn, &OWNERS, &account, "ownerId")?.unwrap_or_default();
-    let template = [text(&kind, own), text(&owner, default)].into_iter().find(|it| !it.is_empty());
-    let Some(template) = template.map(str::to_owned) else { return Ok(()) };
-    let mut context = json!({"user": context::person(txn, &mut known, &user)?});
-    context["item"] = json!({
-        "title": account["title"], "barcode": account["barcode"], "callNumber": account["callNumber"],
-        "materialType": account["materialType"], "effectiveLocationSpecific": account["location"],
-    });
-    context::add_fee(&mut context, &account, action);
-    send(txn, writer, &user, &template, context)
 }
 
 /// `POST /template-request`: a template's text for a context.

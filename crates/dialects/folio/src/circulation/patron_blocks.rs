@@ -6,7 +6,8 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::circulation::fees::{ACCOUNTS, plain};
+use crate::circulation::fees::ACCOUNTS;
+use crate::circulation::fees::charged::plain;
 use crate::circulation::{loans, moment};
 use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Hooks, Kinds, Schema, Unique, Writer};

@@ -5,14 +5,16 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as Wanted, View};
 use serde_json::{Map, Value};
 
-use super::neighbours::SERVICE_POINTS;
 use super::records::object;
 use crate::platform::collection::{
-    self, Collection, Hooks, Kinds, Lock, Metadata, Missing, Reference, Schema, Unique, Writer,
+    self, Collection, Hooks, Kinds, Lock, Metadata, Missing, Reference, Schema, Unique, Writer, by_kind,
 };
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+
+/// Kind of service points, which know the policies that name them.
+pub(crate) const SERVICE_POINT: &str = "folio_service_point";
 
 /// `/loan-policy-storage/loan-policies`.
 pub(crate) static LOAN_POLICIES: Collection = Collection {
@@ -222,7 +224,7 @@ pub(crate) static CALENDARS: Collection = Collection {
 /// The service points that a request policy allows for each type must be there, for pickup.
 fn check_allowed_points(
     txn: &mut Txn<'_>,
-    _: &Writer,
+    writer: &Writer,
     body: &mut Map<String, Value>,
     _: Option<&Value>,
 ) -> Result<(), FolioError> {
@@ -231,7 +233,8 @@ fn check_allowed_points(
     let mut ids: Vec<String> = lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect();
     ids.sort_unstable();
     ids.dedup();
-    for found in txn.get_many(&SERVICE_POINTS.kind, &ids)? {
+    let points = &by_kind(writer.collections, SERVICE_POINT)?.kind;
+    for found in txn.get_many(points, &ids)? {
         let point = found.map(|it| it.json()).transpose()?.unwrap_or_default();
         if point["pickupLocation"].as_bool() != Some(true) {
             let fault = Fault::new("One or more Pickup locations are no longer available");

@@ -9,7 +9,7 @@ mod create;
 mod handlers;
 mod joins;
 pub(crate) mod queue;
-mod view;
+pub(crate) mod view;
 
 use pinakes_store::{Arity, Column, Expr, Index, Kind, Query, StoreError, Txn, Type, View};
 use serde_json::{Map, Value};
@@ -24,11 +24,6 @@ use crate::platform::error::FolioError;
 pub(crate) use any::{create_for_item, create_for_title};
 pub(crate) use change::{expire, replace};
 pub(crate) use handlers::{allowed_points, routes};
-
-/// Requests as desks see them.
-pub(crate) fn extended(view: &mut View<'_>, requests: &[Value]) -> Result<Vec<Value>, StoreError> {
-    view::extended_all(view, &mut super::records::Records::default(), requests)
-}
 
 /// `/request-storage/requests`.
 pub(crate) static REQUESTS: Collection = Collection {

@@ -12,6 +12,7 @@ use super::neighbours::{DEPARTMENTS, GROUPS, ITEMS, LOCATIONS, SERVICE_POINTS, U
 use super::policies::{CANCELLATION_REASONS, setting};
 use super::records::{Records, copy, text};
 use super::requests::{self, AWAITING_PICKUP, NOT_FILLED, REQUESTS};
+use crate::circulation::requests::view;
 use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::SLIPS;
@@ -245,7 +246,7 @@ async fn shelf_to_clear(call: Call) -> Answer {
                 });
             last.extend(closed);
         }
-        let shown = requests::extended(view, &last)?;
+        let shown = view::extended(view, &last)?;
         Ok(json!({"totalRecords": shown.len(), "requests": shown}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))

@@ -181,7 +181,7 @@ fn forbidden(scope: &str) -> FolioError {
 async fn list(call: Call) -> Answer {
     let (page, reach) = (Page::of(&call)?, Reach::of(&call, Act::Read));
     let read = move |view: &mut View<'_>| -> Result<(Vec<Value>, u64), FolioError> {
-        let (asked, order) = collection::expr_of(view, &SETTINGS, &page.cql)?;
+        let (asked, order) = collection::expr_of(view, page.collections, &SETTINGS, &page.cql)?;
         let filter = asked.and(reach.condition());
         let n_all = view.count(&SETTINGS.kind, &filter)?;
         let limit = page.limit.min(ENTRIES);

@@ -168,10 +168,10 @@ fn export(app: &Folio, tenant: &Tenant, id: &str, plan: Plan) -> Result<Counts, 
     let ids = match wanted {
         Wanted::Ids(ids) => ids,
         Wanted::Query(text) => {
-            let cql = parsed(&app.settings, &text)?;
+            let (cql, collections) = (parsed(&app.settings, &text)?, app.collections);
             tenant.read_blocking(move |view: &mut View<'_>| -> Result<Vec<String>, FolioError> {
                 let collection = collection_of(kind);
-                let (filter, order) = collection::expr_of(view, collection, &cql)?;
+                let (filter, order) = collection::expr_of(view, collections, collection, &cql)?;
                 let mut ids = Vec::new();
                 view.for_each(&collection.kind, &Query { order, ..Query::filter(filter) }, |record| {
                     ids.push(record.id);

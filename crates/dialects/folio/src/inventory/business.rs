@@ -285,7 +285,8 @@ async fn retrieve_items(mut call: Call) -> Answer {
     let number = |name: &str, default| body.get(name).and_then(Value::as_u64).unwrap_or(default);
     let text = body.get("query").and_then(Value::as_str).unwrap_or_default();
     let cql = collection::parsed(&call.app.settings, text)?;
-    let page = Page { cql, offset: number("offset", 0), limit: number("limit", 10) };
+    let (offset, limit) = (number("offset", 0), number("limit", 10));
+    let page = Page { cql, offset, limit, collections: call.app.collections };
     let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
         let (records, total) = page_of(view, &ITEMS, &page)?;
         Ok((shown_items(view, &records)?, total))

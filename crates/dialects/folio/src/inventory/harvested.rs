@@ -4,8 +4,8 @@
 use pinakes_store::{Column, Index, Kind, StoreError, Txn, Type};
 use serde_json::{Value, json};
 
-use crate::inventory::instances::INSTANCES;
-use crate::platform::collection::Writer;
+use crate::inventory::kinds::INSTANCE;
+use crate::platform::collection::{Writer, by_kind};
 use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
@@ -33,9 +33,14 @@ pub(crate) static CHANGED: Kind = Kind {
 };
 
 /// Notes that something of an instance changed. Datestamps have seconds: within that of a change which is known already there
-/// is nothing to note, so what is made together with its instance costs a read.
-pub(crate) fn note_change(txn: &mut Txn<'_>, instance: &str, at_ms: i64) -> Result<(), StoreError> {
-    let Some(record) = txn.get(&INSTANCES.kind, instance)? else { return Ok(()) };
+/// is nothing to note, so what is made together with its instance costs a read. `instances` is the kind of instances.
+fn note_change(
+    txn: &mut Txn<'_>,
+    instances: &'static Kind,
+    instance: &str,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    let Some(record) = txn.get(instances, instance)? else { return Ok(()) };
     let record = record.json()?;
     if at_ms / 1_000 <= changed_ms(&record) / 1_000 {
         return Ok(());
@@ -59,8 +64,9 @@ pub(crate) fn holdings_stored(
 ) -> Result<(), FolioError> {
     let instance = text_at(holdings, "instanceId");
     let former = old.and_then(|it| text_at(it, "instanceId")).filter(|it| Some(*it) != instance);
+    let instances = &by_kind(writer.collections, INSTANCE)?.kind;
     for instance in instance.into_iter().chain(former) {
-        note_change(txn, instance, writer.now_ms)?;
+        note_change(txn, instances, instance, writer.now_ms)?;
     }
     Ok(())
 }
@@ -70,11 +76,15 @@ pub(crate) fn holdings_go(txn: &mut Txn<'_>, writer: &Writer, holdings: &Value) 
     holdings_stored(txn, writer, holdings, None)
 }
 
-/// A source record was made or changed.
-pub(crate) fn source_stored(txn: &mut Txn<'_>, source: &Value) -> Result<(), StoreError> {
+/// A source record was made or changed; `instances` is the kind of instances.
+pub(crate) fn source_stored(
+    txn: &mut Txn<'_>,
+    instances: &'static Kind,
+    source: &Value,
+) -> Result<(), StoreError> {
     let at_ms = text_at(source, "metadata.updatedDate").and_then(dates::parse_ms);
     match (text_at(source, "externalIdsHolder.instanceId"), at_ms) {
-        (Some(instance), Some(at_ms)) => note_change(txn, instance, at_ms),
+        (Some(instance), Some(at_ms)) => note_change(txn, instances, instance, at_ms),
         _ => Ok(()),
     }
 }

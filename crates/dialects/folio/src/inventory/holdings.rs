@@ -6,11 +6,10 @@ use pinakes_store::{Column, Expr, Facet, Index, Kind, Query, Search, Txn, Type};
 use serde_json::{Map, Value};
 
 use super::instances::{INSTANCES, number};
-use super::items::{self, ITEMS};
-use super::joins;
+use super::{derived, joins, kinds};
 use crate::places::LOCATIONS;
 use crate::platform::collection::{
-    self, Collection, Hooks, Kinds, Lock, Locking, Missing, Reference, Schema, Writer,
+    self, Collection, Hooks, Kinds, Lock, Locking, Missing, Reference, Schema, Writer, by_kind,
 };
 use crate::platform::cql::Names;
 use crate::platform::error::FolioError;
@@ -88,7 +87,7 @@ pub static HOLDINGS: Collection = Collection {
             Facet::values("illPolicyId"),
             Facet::values("statisticalCodeIds"),
         ],
-        ..Kind::named("folio_holdings")
+        ..Kind::named(kinds::HOLDINGS)
     },
     schema: Schema {
         required: &["instanceId", "permanentLocationId", "sourceId"],
@@ -191,18 +190,19 @@ fn follow(txn: &mut Txn<'_>, writer: &Writer, body: &Value, old: Option<&Value>)
         return Ok(());
     }
     let id = body.get("id").and_then(Value::as_str).unwrap_or_default();
+    let items = by_kind(writer.collections, kinds::ITEM)?;
     let mut bodies = Vec::new();
     let of_holdings = Query::filter(Expr::Is("holdingsRecordId".into(), id.into()));
-    txn.for_each(&ITEMS.kind, &of_holdings, |record| {
+    txn.for_each(&items.kind, &of_holdings, |record| {
         bodies.push(record);
         ControlFlow::Continue(())
     })?;
     for record in bodies {
         let Value::Object(item) = record.json()? else { continue };
         let mut changed = item.clone();
-        items::derive(&mut changed, body);
+        derived::derive(&mut changed, body);
         if changed != item {
-            collection::put(txn, writer, &ITEMS, &record.id, changed, Missing::Refuse, Lock::Ignored)?;
+            collection::put(txn, writer, items, &record.id, changed, Missing::Refuse, Lock::Ignored)?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use pinakes_store::{Arity, Column, Facet, Index, Kind, Search, Text, Txn, Type};
 use serde_json::{Map, Value, json};
 
 use super::joins;
+use super::kinds::INSTANCE;
 use crate::platform::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Writer};
 use crate::platform::cql::Names;
 use crate::platform::dates;
@@ -130,7 +131,7 @@ pub static INSTANCES: Collection = Collection {
             "identifiers.value",
             "publication.publisher",
         ]),
-        ..Kind::named("folio_instance")
+        ..Kind::named(INSTANCE)
     },
     schema: Schema {
         required: &[

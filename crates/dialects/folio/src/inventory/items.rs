@@ -1,11 +1,12 @@
 //! Items: single copies with barcodes and statuses (section 10 of the contract).
 
 use pinakes_store::{Column, Facet, Index, Kind, Search, Txn, Type};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::holdings::HOLDINGS;
 use super::instances::number;
-use super::{joins, shelving};
+use super::kinds::ITEM;
+use super::{derived, joins};
 use crate::inventory::harvested::holdings_stored;
 use crate::places::LOCATIONS;
 use crate::platform::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Unique, Writer};
@@ -133,7 +134,7 @@ pub static ITEMS: Collection = Collection {
             Facet::values("statisticalCodeIds"),
             Facet::values("itemLevelCallNumberTypeId"),
         ],
-        ..Kind::named("folio_item")
+        ..Kind::named(ITEM)
     },
     schema: Schema {
         required: &["holdingsRecordId", "materialTypeId", "permanentLoanTypeId", "status", "status.name"],
@@ -230,43 +231,9 @@ fn prepare(
     }
     let holdings = body.get("holdingsRecordId").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     if let Some(record) = txn.get(&HOLDINGS.kind, &holdings)? {
-        derive(body, &record.json()?);
+        derived::derive(body, &record.json()?);
     }
     Ok(())
-}
-
-/// Sets what follows from the item and its holdings: place, call number, shelving order.
-pub(super) fn derive(item: &mut Map<String, Value>, holdings: &Value) {
-    let text =
-        |name: &str| item.get(name).and_then(Value::as_str).filter(|it| !it.is_empty()).map(str::to_owned);
-    let held = |name: &str| {
-        holdings.get(name).and_then(Value::as_str).filter(|it| !it.is_empty()).map(str::to_owned)
-    };
-    let location = text("temporaryLocationId")
-        .or_else(|| text("permanentLocationId"))
-        .or_else(|| held("effectiveLocationId"));
-    let mut components = Map::new();
-    for (name, of_item, of_holdings) in [
-        ("callNumber", "itemLevelCallNumber", "callNumber"),
-        ("prefix", "itemLevelCallNumberPrefix", "callNumberPrefix"),
-        ("suffix", "itemLevelCallNumberSuffix", "callNumberSuffix"),
-        ("typeId", "itemLevelCallNumberTypeId", "callNumberTypeId"),
-    ] {
-        components.extend(text(of_item).or_else(|| held(of_holdings)).map(|it| (name.to_owned(), json!(it))));
-    }
-    let part = |name: &str| components.get(name).and_then(Value::as_str);
-    let (volume, enumeration) = (text("volume"), text("enumeration"));
-    let (chronology, copy) = (text("chronology"), text("copyNumber"));
-    let rest =
-        [volume.as_deref(), enumeration.as_deref(), chronology.as_deref(), copy.as_deref(), part("suffix")];
-    let order = shelving::order(part("callNumber"), rest);
-    item.insert("effectiveCallNumberComponents".to_owned(), Value::Object(components));
-    for (name, value) in [("effectiveLocationId", location), ("effectiveShelvingOrder", order)] {
-        match value {
-            Some(value) => drop(item.insert(name.to_owned(), value.into())),
-            None => drop(item.shift_remove(name)),
-        }
-    }
 }
 
 /// An item was made or changed.

@@ -8,11 +8,9 @@ use std::ops::ControlFlow;
 
 use pinakes_store::{Expr, Query, Value, View};
 
-use super::holdings::HOLDINGS;
-use super::instances::INSTANCES;
 use super::isbn;
-use super::items::ITEMS;
-use crate::platform::collection::{Collection, condition_of};
+use super::kinds::{HOLDINGS, INSTANCE, ITEM};
+use crate::platform::collection::{Collection, Collections, by_kind, condition_of};
 use crate::platform::cql::{Clause, Node};
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
@@ -21,42 +19,59 @@ use crate::platform::json::text_at;
 const JOINED_RECORDS: usize = 50_000;
 
 /// `instance.…` and `holdingsRecords.…` on items.
-pub(super) fn of_items(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+pub(super) fn of_items(
+    view: &mut View<'_>,
+    collections: Collections,
+    clause: &Clause,
+) -> Result<Option<Expr>, FolioError> {
     if let Some(inner) = below(clause, &["instance"]) {
-        let instances = ids(view, &INSTANCES, &inner, "id")?;
-        let holdings = linked(view, &HOLDINGS, "instanceId", instances, "id")?;
+        let instances = ids(view, collections, INSTANCE, &inner, "id")?;
+        let holdings = linked(view, by_kind(collections, HOLDINGS)?, "instanceId", instances, "id")?;
         return Ok(Some(within("holdingsRecordId", holdings)));
     }
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
-        let holdings = ids(view, &HOLDINGS, &inner, "id")?;
+        let holdings = ids(view, collections, HOLDINGS, &inner, "id")?;
         return Ok(Some(within("holdingsRecordId", holdings)));
     }
     Ok(None)
 }
 
 /// `instance.…` and `item.…` on holdings.
-pub(super) fn of_holdings(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+pub(super) fn of_holdings(
+    view: &mut View<'_>,
+    collections: Collections,
+    clause: &Clause,
+) -> Result<Option<Expr>, FolioError> {
     if let Some(inner) = below(clause, &["instance"]) {
-        let instances = ids(view, &INSTANCES, &inner, "id")?;
+        let instances = ids(view, collections, INSTANCE, &inner, "id")?;
         return Ok(Some(within("instanceId", instances)));
     }
     if let Some(inner) = below(clause, &["item", "items"]) {
-        return Ok(Some(Expr::Ids(ids(view, &ITEMS, &inner, "holdingsRecordId")?.into_iter().collect())));
+        return Ok(Some(Expr::Ids(
+            ids(view, collections, ITEM, &inner, "holdingsRecordId")?.into_iter().collect(),
+        )));
     }
     Ok(None)
 }
 
 /// `holdingsRecords.…` and `item.…` on instances; `isbn` in any of its forms.
-pub(super) fn of_instances(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+pub(super) fn of_instances(
+    view: &mut View<'_>,
+    collections: Collections,
+    clause: &Clause,
+) -> Result<Option<Expr>, FolioError> {
     if clause.index.eq_ignore_ascii_case("isbn") {
         return Ok(isbn::condition(clause));
     }
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
-        return Ok(Some(Expr::Ids(ids(view, &HOLDINGS, &inner, "instanceId")?.into_iter().collect())));
+        return Ok(Some(Expr::Ids(
+            ids(view, collections, HOLDINGS, &inner, "instanceId")?.into_iter().collect(),
+        )));
     }
     if let Some(inner) = below(clause, &["item", "items"]) {
-        let holdings: Vec<String> = ids(view, &ITEMS, &inner, "holdingsRecordId")?.into_iter().collect();
-        let found = view.get_many(&HOLDINGS.kind, &holdings)?;
+        let holdings: Vec<String> =
+            ids(view, collections, ITEM, &inner, "holdingsRecordId")?.into_iter().collect();
+        let found = view.get_many(&by_kind(collections, HOLDINGS)?.kind, &holdings)?;
         let mut instances = BTreeSet::new();
         for record in found.iter().flatten() {
             instances.extend(text_at(&record.json()?, "instanceId").map(str::to_owned));
@@ -73,15 +88,17 @@ pub(crate) fn below(clause: &Clause, prefixes: &[&str]) -> Option<Clause> {
     is_one.then(|| Clause { index: rest.to_owned(), ..clause.clone() })
 }
 
-/// The values of `field` in the records that satisfy a clause.
+/// The values of `field` in the records of a kind that satisfy a clause.
 pub(crate) fn ids(
     view: &mut View<'_>,
-    collection: &'static Collection,
+    collections: Collections,
+    kind: &str,
     clause: &Clause,
     field: &str,
 ) -> Result<BTreeSet<String>, FolioError> {
+    let collection = by_kind(collections, kind)?;
     let node = Node::Clause(clause.clone());
-    let filter = condition_of(view, collection, &collection.names, &node)?;
+    let filter = condition_of(view, collections, collection, &collection.names, &node)?;
     gathered(view, collection, filter, field)
 }
 

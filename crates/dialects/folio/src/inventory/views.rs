@@ -203,7 +203,7 @@ fn belonging(
 async fn view_of_instances(call: Call) -> Answer {
     let page = Page::of(&call)?;
     streamed(&call, move |view, sink| {
-        let (filter, order) = expr_of(view, &INSTANCES, &page.cql)?;
+        let (filter, order) = expr_of(view, page.collections, &INSTANCES, &page.cql)?;
         let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
         let total = view.count(&INSTANCES.kind, &query.filter)?;
         let mut records = Vec::new();
@@ -334,10 +334,10 @@ async fn record_ids(call: Call) -> Answer {
         return Err(FolioError::bad_request("field: id is the one that can be asked for"));
     }
     let text = call.query.get("query").unwrap_or_default();
-    let cql = parsed(&call.app.settings, text)?;
+    let (cql, collections) = (parsed(&call.app.settings, text)?, call.app.collections);
     let limit = call.query.number("limit", u64::MAX)?;
     streamed(&call, move |view, sink| {
-        let (filter, order) = expr_of(view, collection, &cql)?;
+        let (filter, order) = expr_of(view, collections, collection, &cql)?;
         let query = Query { filter, order, skip: 0, limit: Some(limit), after: None };
         let total = view.count(&collection.kind, &query.filter)?;
         let mut sent = sink.push(b"{\"ids\" : [");

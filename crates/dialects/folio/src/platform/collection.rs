@@ -15,11 +15,11 @@ mod write;
 pub use batch::batch_routes;
 pub(crate) use batch::{write_all, write_batch};
 pub(crate) use check::not_a_uuid;
-pub(crate) use declared::by_list;
 pub use declared::{
     Collection, Collections, Hooks, Kinds, Locking, Manner, Metadata, Prepare, Reference, Schema, Shown,
     Unique, UnlessAsked, Writer,
 };
+pub(crate) use declared::{by_kind, by_list};
 pub use handlers::{
     Page, answer_list, by_id, condition_of, create, created, expr_of, page_of, parsed, remove,
     remove_by_query, replace, routes, routes_at,

@@ -19,6 +19,7 @@ use pinakes_store::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::inventory::instances::INSTANCES;
 use crate::platform::app::Call;
 use crate::platform::error::FolioError;
 use crate::platform::permissions::Access;
@@ -119,7 +120,7 @@ pub(crate) fn rewrite(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError>
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
     txn.update_document(&document)?;
-    crate::inventory::harvested::source_stored(txn, body)
+    crate::inventory::harvested::source_stored(txn, &INSTANCES.kind, body)
 }
 
 /// Makes a source record.
@@ -127,7 +128,7 @@ pub(crate) fn insert(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError> 
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
     txn.insert_document(&document)?;
-    crate::inventory::harvested::source_stored(txn, body)
+    crate::inventory::harvested::source_stored(txn, &INSTANCES.kind, body)
 }
 
 /// The source record with this id.

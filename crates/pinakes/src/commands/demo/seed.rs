@@ -279,6 +279,9 @@ async fn deposit(clerk: &Clerk<'_>, key: &str) -> anyhow::Result<()> {
     let token = made["data"]["apiToken"].as_str().unwrap_or_default().to_owned();
     let path = format!("/api/admin/superuser/depositor?unblock-key={key}");
     clerk.send_as("", "dataverse", Method::POST, &path, &Value::Null).await?;
+    // Its form has a second block to show.
+    let blocks = json!(["citation", "geospatial"]);
+    clerk.send_as(&token, "dataverse", Method::POST, "/api/dataverses/root/metadatablocks", &blocks).await?;
     let field = |name: &str, value: &str| json!({"typeName": name, "multiple": false, "typeClass": "primitive", "value": value});
     let compound = |name: &str, child: &str, value: &str| {
         let value = json!([{child: field(child, value)}]);

@@ -4,69 +4,32 @@ use pinakes_store::{Expr, Query, StoreError, Txn, View};
 use serde_json::{Map, Value, json};
 
 use super::money::Money;
-use super::{ACCOUNTS, FEE_FINE_ACTIONS, FEE_FINES, OWNERS};
+use super::{ACCOUNTS, FEE_FINES, OWNERS};
 use crate::circulation::book::Book;
-use crate::circulation::moment;
-use crate::circulation::notices;
+use crate::circulation::fees::action_records::FEE_FINE_ACTIONS;
+use crate::circulation::fees::charged::{Automatic, CLOSED};
 use crate::circulation::notices::sending::FeeEvent;
 use crate::circulation::records::{object, text};
+use crate::circulation::{moment, notices};
 use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::error::FolioError;
 use crate::users::user::USERS;
 
 /// Status of a fee about which something is still to be done.
 pub(crate) const OPEN: &str = "Open";
-/// Status of one that is settled.
-pub(crate) const CLOSED: &str = "Closed";
 
-/// The kinds of fees that circulation charges by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Automatic {
-    OverdueFine,
-    LostItem,
-    LostItemProcessing,
-    LostItemActualCost,
-}
-
-impl Automatic {
-    /// Its name among `/feefines`, and in accounts.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::OverdueFine => "Overdue fine",
-            Self::LostItem => "Lost item fee",
-            Self::LostItemProcessing => "Lost item processing fee",
-            Self::LostItemActualCost => "Lost item fee (actual cost)",
+/// The id of the site's own record for an automatic charge, if it made one; else that of a new tenant.
+pub(crate) fn id_of(automatic: Automatic, view: &mut View<'_>) -> Result<String, StoreError> {
+    if view.has(&FEE_FINES.kind, automatic.id())? {
+        return Ok(automatic.id().to_owned());
+    }
+    let named = Expr::Is("feeFineType".into(), pinakes_store::Value::Folded(automatic.name().to_owned()));
+    for found in view.find(&FEE_FINES.kind, &Query::filter(named))? {
+        if found.json()?["automatic"].as_bool() == Some(true) {
+            return Ok(found.id);
         }
     }
-
-    /// Its id in a new tenant.
-    pub(crate) const fn id(self) -> &'static str {
-        match self {
-            Self::OverdueFine => "9523cb96-e752-40c2-89da-60f3961a488d",
-            Self::LostItem => "cf238f9f-7018-47b7-b815-bb2db798e19f",
-            Self::LostItemProcessing => "c7dede15-aa48-45ed-860b-f996540180e0",
-            Self::LostItemActualCost => "73785370-3bd3-4d92-942d-ae2268e02ded",
-        }
-    }
-
-    /// Whether an account is of this kind.
-    pub(crate) fn is_of(self, account: &Value) -> bool {
-        text(account, "feeFineType") == self.name()
-    }
-
-    /// The id of the site's own record of this kind, if it made one; else that of a new tenant.
-    pub(crate) fn id_in(self, view: &mut View<'_>) -> Result<String, StoreError> {
-        if view.has(&FEE_FINES.kind, self.id())? {
-            return Ok(self.id().to_owned());
-        }
-        let named = Expr::Is("feeFineType".into(), pinakes_store::Value::Folded(self.name().to_owned()));
-        for found in view.find(&FEE_FINES.kind, &Query::filter(named))? {
-            if found.json()?["automatic"].as_bool() == Some(true) {
-                return Ok(found.id);
-            }
-        }
-        Ok(self.id().to_owned())
-    }
+    Ok(automatic.id().to_owned())
 }
 
 /// The owner of the fees that arise at a service point.
@@ -133,7 +96,7 @@ pub(crate) fn charge(txn: &mut Txn<'_>, writer: &Writer, charge: &Charge<'_>) ->
         "overdueFinePolicyId": loan["overdueFinePolicyId"],
         "lostItemFeePolicyId": loan["lostItemPolicyId"],
         "ownerId": charge.owner["id"],
-        "feeFineId": charge.kind.id_in(txn)?,
+        "feeFineId": id_of(charge.kind, txn)?,
         "contributors": shown["contributors"],
         "holdingsRecordId": shown["holdingsRecordId"],
         "instanceId": shown["instanceId"],
@@ -209,12 +172,6 @@ pub(crate) fn settle(
     body.insert("status".into(), json!({"name": status}));
     let id = text(account, "id").to_owned();
     Ok(collection::put(txn, writer, &ACCOUNTS, &id, body, Missing::Refuse, Lock::Ignored)?.body)
-}
-
-/// The accounts of a loan.
-pub(crate) fn of_loan(view: &mut View<'_>, loan: &str) -> Result<Vec<Value>, StoreError> {
-    let of_loan = Query::filter(Expr::Is("loanId".into(), loan.into()));
-    view.find(&ACCOUNTS.kind, &of_loan)?.iter().map(pinakes_store::Record::json).collect()
 }
 
 /// The actions of an account, in their order.

@@ -7,8 +7,9 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::ACCOUNTS;
-use super::accounts::{self, Action, CLOSED, Refundable};
+use super::accounts::{self, Action, Refundable};
 use super::money::Money;
+use crate::circulation::fees::charged::CLOSED;
 use crate::circulation::records::text;
 use crate::platform::app::Call;
 use crate::platform::collection::Writer;

@@ -1,85 +1,27 @@
 //! Lost items whose cost staff find out: a record waits until it is billed, cancelled or its time is over.
 
 use http::StatusCode;
-use pinakes_store::{Column, End, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as Wanted, View};
+use pinakes_store::{End, Expr, Query, StoreError, Txn, Value as Wanted, View};
 use serde_json::{Map, Value, json};
 
-use super::accounts::{self, Automatic, Charge};
+use super::OWNERS;
+use super::accounts::{self, Charge};
 use super::money::Money;
-use super::{OWNERS, lost, plain};
 use crate::circulation::book::Book;
+use crate::circulation::fees::actual_cost_records::{self, ACTUAL_COSTS, OPEN};
+use crate::circulation::fees::charged::Automatic;
+use crate::circulation::fees::settled;
 use crate::circulation::loans::LOANS;
-use crate::circulation::moment;
 use crate::circulation::neighbours::{GROUPS, ITEMS, LOAN_TYPES, LOCATIONS, USERS};
 use crate::circulation::records::{Records, copy, object, text};
+use crate::circulation::{loan_policy, moment};
 use crate::platform::app::Call;
-use crate::platform::collection::{self, Collection, Lock, Missing, Schema, Writer};
-use crate::platform::cql::Names;
+use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 use crate::vocabularies::IDENTIFIER_TYPES;
-
-/// `/actual-cost-record-storage/actual-cost-records`.
-pub(crate) static ACTUAL_COSTS: Collection = Collection {
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[
-            Column::at("loan", "loan.id", Type::Text),
-            Column::at("user", "user.id", Type::Text),
-            Column::one("status", Type::Text),
-            Column::one("lossType", Type::Folded),
-            Column::one("expirationDate", Type::Instant),
-        ],
-        indexes: &[Index::on(&["loan"]), Index::on(&["status"])],
-        ..Kind::named("folio_actual_cost")
-    },
-    names: Names {
-        fields: &[
-            "lossDate",
-            "user.barcode",
-            "user.firstName",
-            "user.lastName",
-            "user.patronGroupId",
-            "user.patronGroup",
-            "item.id",
-            "item.barcode",
-            "item.loanTypeId",
-            "item.loanType",
-            "item.materialTypeId",
-            "item.materialType",
-            "item.permanentLocationId",
-            "item.permanentLocation",
-            "item.effectiveLocationId",
-            "item.effectiveLocation",
-            "item.holdingsRecordId",
-            "instance.id",
-            "instance.title",
-            "feeFine.ownerId",
-            "feeFine.owner",
-            "feeFine.typeId",
-            "feeFine.type",
-            "feeFine.accountId",
-            "additionalInfoForStaff",
-            "additionalInfoForPatron",
-        ],
-        ..Names::PLAIN
-    },
-    schema: Schema {
-        required: &["lossType", "lossDate", "user", "loan", "item", "instance"],
-        ..Schema::OPEN
-    },
-    ..plain(
-        "/actual-cost-record-storage/actual-cost-records",
-        "actualCostRecords",
-        "actual_cost_record",
-        "folio_actual_cost",
-        "actual-cost-record-storage.actual-cost-records",
-    )
-};
-
-const OPEN: &str = "Open";
 
 /// How an item was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +61,7 @@ pub(super) fn open(
     let now = moment::from_ms(writer.now_ms);
     let user = known.at(txn, &USERS, loan, "userId")?.unwrap_or_default();
     let group = known.at(txn, &GROUPS, &user, "patronGroup")?.unwrap_or_default();
-    let expires = lost::after(policy, "lostItemChargeFeeFine", now).map(moment::wire);
+    let expires = loan_policy::after(policy, "lostItemChargeFeeFine", now).map(moment::wire);
     let shown = book.summary();
     let mut patron = Map::new();
     copy(&user, &["id", "barcode"], &mut patron);
@@ -146,7 +88,7 @@ pub(super) fn open(
         "feeFine": {
             "ownerId": owner["id"],
             "owner": owner["owner"],
-            "typeId": Automatic::LostItemActualCost.id_in(txn)?,
+            "typeId": accounts::id_of(Automatic::LostItemActualCost, txn)?,
             "type": Automatic::LostItemActualCost.name(),
         },
     });
@@ -224,7 +166,7 @@ async fn decide(mut call: Call, decision: Decision) -> Answer {
         decision(txn, &writer, &body, &mut changed)?;
         let stored =
             collection::put(txn, &writer, &ACTUAL_COSTS, &id, changed, Missing::Refuse, Lock::Ignored)?;
-        lost::close_if_settled(txn, &writer, text(&record, "loan.id"))?;
+        settled::close_if_settled(txn, &writer, text(&record, "loan.id"))?;
         Ok(stored.body)
     };
     Ok(json_answer(StatusCode::CREATED, &call.db().write(write).await?))
@@ -291,16 +233,6 @@ fn bill(
     Ok(())
 }
 
-fn open_of_loan(view: &mut View<'_>, loan: &str) -> Result<Vec<Value>, StoreError> {
-    let open = Expr::Is("loan.id".into(), loan.into()).and(Expr::Is("status".into(), OPEN.into()));
-    view.find(&ACTUAL_COSTS.kind, &Query::filter(open))?.iter().map(pinakes_store::Record::json).collect()
-}
-
-/// Whether what the item of a loan costs is still to be found out.
-pub(super) fn is_open_for(view: &mut View<'_>, loan: &str) -> Result<bool, StoreError> {
-    Ok(!open_of_loan(view, loan)?.is_empty())
-}
-
 fn end(txn: &mut Txn<'_>, writer: &Writer, record: &Value, status: &str) -> Result<(), FolioError> {
     let mut changed = object(record);
     changed.insert("status".into(), status.into());
@@ -310,7 +242,7 @@ fn end(txn: &mut Txn<'_>, writer: &Writer, record: &Value, status: &str) -> Resu
 
 /// The item is back: nobody need find out what it costs.
 pub(super) fn cancel_of_loan(txn: &mut Txn<'_>, writer: &Writer, loan: &str) -> Result<(), FolioError> {
-    for record in open_of_loan(txn, loan)? {
+    for record in actual_cost_records::open_of_loan(txn, loan)? {
         end(txn, writer, &record, "Cancelled")?;
     }
     Ok(())
@@ -327,7 +259,7 @@ pub(crate) fn expire(txn: &mut Txn<'_>, writer: &Writer, limit: u64) -> Result<u
     for record in &found {
         let record = record.json()?;
         end(txn, writer, &record, "Expired")?;
-        lost::close_if_settled(txn, writer, text(&record, "loan.id"))?;
+        settled::close_if_settled(txn, writer, text(&record, "loan.id"))?;
     }
     Ok(found.len() as u64)
 }

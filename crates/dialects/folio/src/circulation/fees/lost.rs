@@ -3,25 +3,21 @@
 
 use jiff::Timestamp;
 use pinakes_store::{StoreError, Txn, View};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::accounts::{self, Action, Automatic, CLOSED, Charge, Refundable};
+use super::accounts::{self, Action, Charge, Refundable};
 use super::actual_cost::{self, Loss};
 use super::money::Money;
 use crate::circulation::book::Book;
-use crate::circulation::loan_policy::Period;
-use crate::circulation::loans::{self, LOANS};
-use crate::circulation::moment;
-use crate::circulation::neighbours::{ITEMS, LOCATIONS};
+use crate::circulation::fees::charged::{Automatic, CLOSED};
+use crate::circulation::fees::{ACCOUNTS, settled};
+use crate::circulation::neighbours::LOCATIONS;
 use crate::circulation::notices::sending::FeeEvent;
 use crate::circulation::policies::LOST_ITEM_POLICIES;
-use crate::circulation::records::{Records, object, text};
+use crate::circulation::records::{Records, text};
+use crate::circulation::{loan_policy, moment};
 use crate::platform::collection::Writer;
 use crate::platform::error::{Fault, FolioError};
-
-/// Fees that a lost item brings about.
-const KINDS: [Automatic; 3] =
-    [Automatic::LostItem, Automatic::LostItemProcessing, Automatic::LostItemActualCost];
 
 /// What a lost item fee policy says of a loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,11 +49,6 @@ impl Costs {
     fn is_nothing(&self) -> bool {
         !self.item.is_positive() && !self.processing.is_positive() && !self.is_actual
     }
-}
-
-/// A period of a policy from a moment on; `None` when it has none.
-pub(crate) fn after(policy: &Value, name: &str, from: Timestamp) -> Option<Timestamp> {
-    Period::of(&policy[name]).ok().flatten()?.after(from)
 }
 
 /// Charges what a loss costs. Tells whether there was anything to charge: a loan that costs nothing is over at once.
@@ -134,14 +125,14 @@ pub(crate) fn refund_lost_fees(
 ) -> Result<(), FolioError> {
     let policy = known.at(txn, &LOST_ITEM_POLICIES, loan, "lostItemPolicyId")?.unwrap_or_default();
     let lost = lost_date(loan).unwrap_or(moment::from_ms(writer.now_ms));
-    let ends = after(&policy, "feesFinesShallRefunded", lost);
+    let ends = loan_policy::after(&policy, "feesFinesShallRefunded", lost);
     if ends.is_some_and(|it| it < moment::from_ms(writer.now_ms)) {
         return Ok(());
     }
     actual_cost::cancel_of_loan(txn, writer, text(loan, "id"))?;
     let returns_processing = policy["returnedLostItemProcessingFee"].as_bool().unwrap_or(false);
     let source = accounts::source(txn, writer)?;
-    for account in accounts::of_loan(txn, text(loan, "id"))? {
+    for account in settled::of_loan(txn, &ACCOUNTS.kind, text(loan, "id"))? {
         let is_cost = Automatic::LostItem.is_of(&account) || Automatic::LostItemActualCost.is_of(&account);
         let is_processing = Automatic::LostItemProcessing.is_of(&account) && returns_processing;
         let is_cancelled = text(&account, "paymentStatus.name").starts_with("Cancelled");
@@ -181,62 +172,10 @@ fn lost_date(loan: &Value) -> Option<Timestamp> {
     [text(loan, "declaredLostDate"), aged].into_iter().filter_map(moment::parse).max()
 }
 
-/// After a change of an account: closes the loan of a lost item when nothing is owed for it any more.
-pub(crate) fn account_stored(
-    txn: &mut Txn<'_>,
-    writer: &Writer,
-    account: &Value,
-    old: Option<&Value>,
-) -> Result<(), FolioError> {
-    let is_closed = |it: &Value| text(it, "status.name") == CLOSED;
-    if !is_closed(account) || old.is_some_and(is_closed) || !KINDS.iter().any(|it| it.is_of(account)) {
-        return Ok(());
-    }
-    // What returns or is renewed says itself what becomes of its loan.
-    if text(account, "paymentStatus.name").starts_with("Cancelled item") {
-        return Ok(());
-    }
-    close_if_settled(txn, writer, text(account, "loanId"))
-}
-
-/// Closes the open loan of a lost item for which nothing is owed any more: `Lost and paid`.
-pub(crate) fn close_if_settled(txn: &mut Txn<'_>, writer: &Writer, loan: &str) -> Result<(), FolioError> {
-    let Some(record) = txn.get(&LOANS.kind, loan)? else { return Ok(()) };
-    let loan = record.json()?;
-    let is_lost = matches!(text(&loan, "itemStatus"), "Declared lost" | "Aged to lost");
-    let waits_for_billing =
-        loan["agedToLostDelayedBilling"]["lostItemHasBeenBilled"].as_bool() == Some(false);
-    if !loans::is_open(&loan) || !is_lost || waits_for_billing {
-        return Ok(());
-    }
-    let owes = accounts::of_loan(txn, text(&loan, "id"))?
-        .iter()
-        .any(|it| KINDS.iter().any(|kind| kind.is_of(it)) && text(it, "status.name") != CLOSED);
-    if owes || actual_cost::is_open_for(txn, text(&loan, "id"))? {
-        return Ok(());
-    }
-    close_as_paid(txn, writer, &loan)
-}
-
-/// Closes the loan of a lost item; the item is `Lost and paid`.
-pub(crate) fn close_as_paid(txn: &mut Txn<'_>, writer: &Writer, loan: &Value) -> Result<(), FolioError> {
-    let mut known = Records::default();
-    if let Some(item) = known.at(txn, &ITEMS, loan, "itemId")? {
-        let mut book = Book::of(txn, &mut known, item)?;
-        if matches!(book.status(), "Declared lost" | "Aged to lost") {
-            book.set_status(txn, writer, &mut known, "Lost and paid", |_| {})?;
-        }
-    }
-    let mut body: Map<String, Value> = object(loan);
-    body.remove("actionComment");
-    body.insert("action".into(), "closedLoan".into());
-    body.insert("status".into(), json!({"name": loans::CLOSED}));
-    body.insert("itemStatus".into(), "Lost and paid".into());
-    loans::change(txn, writer, body).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

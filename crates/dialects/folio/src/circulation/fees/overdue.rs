@@ -7,10 +7,11 @@ use jiff::tz::TimeZone;
 use pinakes_store::Txn;
 use serde_json::Value;
 
-use super::accounts::{self, Automatic, Charge};
+use super::accounts::{self, Charge};
 use super::money::Money;
 use crate::circulation::book::Book;
 use crate::circulation::calendar::Calendar;
+use crate::circulation::fees::charged::Automatic;
 use crate::circulation::loan_policy::Period;
 use crate::circulation::notices::sending::FeeEvent;
 use crate::circulation::policies::{LOAN_POLICIES, OVERDUE_POLICIES};

@@ -7,14 +7,13 @@ use jiff::Timestamp;
 use pinakes_store::{End, Expr, Query, Record, Value as Wanted, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::accounts;
 use super::money::Money;
-use super::{ACCOUNTS, FEE_FINE_ACTIONS};
+use super::{ACCOUNTS, accounts};
+use crate::circulation::fees::action_records::FEE_FINE_ACTIONS;
 use crate::circulation::loans::LOANS;
-use crate::circulation::moment;
 use crate::circulation::neighbours::{GROUPS, ITEMS, LOCATIONS, SERVICE_POINTS, USERS};
 use crate::circulation::records::{Records, text};
-use crate::circulation::terms;
+use crate::circulation::{moment, terms};
 use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;

@@ -9,11 +9,11 @@ use super::{LOANS, is_open};
 use crate::circulation::book::Book;
 use crate::circulation::fees::actual_cost::Loss;
 use crate::circulation::fees::lost::{self, Found};
-use crate::circulation::moment;
+use crate::circulation::fees::settled;
 use crate::circulation::neighbours::ITEMS;
-use crate::circulation::notices;
 use crate::circulation::notices::sending::LoanEvent;
 use crate::circulation::records::{Records, object};
+use crate::circulation::{moment, notices};
 use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::error::{Answer, Fault, FolioError};
@@ -130,7 +130,7 @@ fn charge_loss(
     if lost::charge(txn, writer, known, (loan, book), Loss::Declared, point)? {
         return Ok(());
     }
-    lost::close_as_paid(txn, writer, loan)
+    settled::close_as_paid(txn, writer, loan)
 }
 
 fn declare_lost(

@@ -6,11 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::circulation::book::Book;
 use crate::circulation::loan_policy::LoanPolicy;
-use crate::circulation::moment;
 use crate::circulation::neighbours::{INSTANCES, USERS};
 use crate::circulation::policies::LOAN_POLICIES;
 use crate::circulation::records::{Records, text};
-use crate::circulation::{slips, terms};
+use crate::circulation::{moment, slips, terms};
 use crate::platform::error::FolioError;
 
 /// A person: `user` of a notice.

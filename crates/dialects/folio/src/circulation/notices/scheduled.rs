@@ -1,167 +1,25 @@
 //! Notices that are made later: before, at or after a due date, the end of a request, or what happened.
 
 use jiff::Timestamp;
-use pinakes_store::{Column, End, Expr, Index, Kind, Query, Txn, Type, Value as Wanted};
-use serde_json::{Value, json};
+use pinakes_store::{End, Expr, Query, Txn, Value as Wanted};
+use serde_json::Value;
 
 use super::context;
-use crate::circulation::fees::accounts::CLOSED;
-use crate::circulation::fees::{ACCOUNTS, FEE_FINE_ACTIONS};
+use crate::circulation::fees::ACCOUNTS;
+use crate::circulation::fees::action_records::FEE_FINE_ACTIONS;
+use crate::circulation::fees::charged::CLOSED;
 use crate::circulation::loan_policy::Period;
 use crate::circulation::loans::{self, LOANS};
 use crate::circulation::moment;
 use crate::circulation::neighbours::{ITEMS, USERS};
-use crate::circulation::notices::sending::{LoanEvent, RequestEvent, all_with, notices_of, parties, send};
+use crate::circulation::notices::planned::{DUE_DATE, SCHEDULED};
+use crate::circulation::notices::sending::{parties, send};
 use crate::circulation::records::{Records, object, text};
 use crate::circulation::requests::{self, REQUESTS};
 use crate::platform::chore::Parts;
-use crate::platform::collection::{self, Collection, Lock, Missing, Schema, Writer};
+use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::error::FolioError;
 use crate::platform::limits::CHORE_RECORDS;
-
-/// `/scheduled-notice-storage/scheduled-notices`.
-pub(crate) static SCHEDULED: Collection = Collection {
-    table: "scheduled_notice",
-    permission: "scheduled-notice-storage.scheduled-notices",
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[
-            Column::one("loanId", Type::Text),
-            Column::one("requestId", Type::Text),
-            Column::one("nextRunTime", Type::Instant),
-            Column::one("triggeringEvent", Type::Folded),
-        ],
-        indexes: &[Index::on(&["loanId"]), Index::on(&["requestId"]), Index::on(&["nextRunTime"])],
-        ..Kind::named("folio_scheduled_notice")
-    },
-    schema: Schema { required: &["nextRunTime", "noticeConfig"], ..Schema::OPEN },
-    ..Collection::named(
-        "/scheduled-notice-storage/scheduled-notices",
-        "scheduledNotices",
-        "folio_scheduled_notice",
-    )
-};
-
-const DUE_DATE: &str = "Due date";
-
-/// A notice to be made later.
-#[derive(Debug, Clone)]
-pub(super) struct Plan {
-    /// Who it is about: `loanId`, `requestId`, `feeFineActionId`, `recipientUserId`.
-    ids: Value,
-    event: String,
-    notice: Value,
-    /// What the policy's times are counted from; the moment of the event when there is none.
-    anchor: Option<Timestamp>,
-}
-
-impl Plan {
-    pub(super) fn of_loan(event: &str, notice: &Value, loan: &Value) -> Self {
-        let ids = json!({"loanId": loan["id"], "recipientUserId": loan["userId"]});
-        Self { ids, event: event.to_owned(), notice: notice.clone(), anchor: None }
-    }
-
-    pub(super) fn of_request(event: &str, notice: &Value, request: &Value) -> Self {
-        let ids = json!({"requestId": request["id"], "recipientUserId": request["requesterId"]});
-        Self { ids, event: event.to_owned(), notice: notice.clone(), anchor: None }
-    }
-
-    pub(super) fn of_fee(event: &str, notice: &Value, loan: &Value, action: &Value) -> Self {
-        let ids = json!({
-            "loanId": loan["id"], "feeFineActionId": action["id"], "recipientUserId": loan["userId"],
-        });
-        Self { ids, event: event.to_owned(), notice: notice.clone(), anchor: None }
-    }
-
-    fn at(self, anchor: Timestamp) -> Self {
-        Self { anchor: Some(anchor), ..self }
-    }
-
-    /// When the notice is made first; `None` for at once.
-    pub(super) fn first_run(&self, now_ms: i64) -> Option<Timestamp> {
-        let options = &self.notice["sendOptions"];
-        let anchor = self.anchor.unwrap_or(moment::from_ms(now_ms));
-        let by = Period::of(&options["sendBy"]).ok().flatten();
-        match (text(options, "sendHow"), by) {
-            ("Before", Some(by)) => by.before(anchor),
-            ("After", Some(by)) => by.after(anchor),
-            _ => self.anchor,
-        }
-    }
-
-    /// Keeps the plan.
-    pub(super) fn store(&self, txn: &mut Txn<'_>, writer: &Writer, at: Timestamp) -> Result<(), FolioError> {
-        let options = &self.notice["sendOptions"];
-        let mut body = object(&self.ids);
-        body.insert("nextRunTime".into(), moment::wire(at).into());
-        body.insert("triggeringEvent".into(), self.event.as_str().into());
-        let recurs = text(&self.notice, "frequency") != "One time";
-        let every = options.get("sendEvery").filter(|_| recurs).cloned();
-        body.insert(
-            "noticeConfig".into(),
-            json!({
-                "timing": options["sendHow"], "recurringPeriod": every, "templateId": self.notice["templateId"],
-                "format": self.notice["format"], "sendInRealTime": self.notice["realTime"],
-            }),
-        );
-        collection::insert(txn, writer, &SCHEDULED, body).map(drop)
-    }
-}
-
-/// Plans the notices of a loan's due date; those of an earlier one go.
-pub(super) fn plan_due_date(
-    txn: &mut Txn<'_>,
-    writer: &Writer,
-    loan: &Value,
-    policy: &Value,
-    event: LoanEvent,
-) -> Result<(), FolioError> {
-    if event != LoanEvent::CheckOut {
-        for planned in all_with(txn, &SCHEDULED.kind, "loanId", text(loan, "id"))? {
-            if text(&planned, "triggeringEvent") == DUE_DATE {
-                txn.delete(&SCHEDULED.kind, text(&planned, "id"))?;
-            }
-        }
-    }
-    let Some(due) = moment::parse(text(loan, "dueDate")) else { return Ok(()) };
-    for notice in notices_of(policy, "loanNotices", DUE_DATE) {
-        let plan = Plan::of_loan(DUE_DATE, &notice, loan).at(due);
-        // What should have been told before a loan that is shorter is not told.
-        let is_past = |it: &Timestamp| it.as_millisecond() < writer.now_ms;
-        let is_before = text(&notice, "sendOptions.sendHow") == "Before";
-        match plan.first_run(writer.now_ms) {
-            Some(at) if is_before && is_past(&at) => {}
-            Some(at) => plan.store(txn, writer, at)?,
-            None => {}
-        }
-    }
-    Ok(())
-}
-
-/// Plans the notices of a request's end: of its wait when it is made, of the hold shelf when the item is there.
-pub(super) fn plan_request_ends(
-    txn: &mut Txn<'_>,
-    writer: &Writer,
-    request: &Value,
-    policy: &Value,
-    event: RequestEvent,
-) -> Result<(), FolioError> {
-    let (end, field) = match event {
-        RequestEvent::Paged | RequestEvent::Held | RequestEvent::Recalled => {
-            (RequestEvent::Expired, "requestExpirationDate")
-        }
-        RequestEvent::Available => (RequestEvent::HoldExpired, "holdShelfExpirationDate"),
-        _ => return Ok(()),
-    };
-    let Some(date) = moment::parse(text(request, field)) else { return Ok(()) };
-    for notice in notices_of(policy, "requestNotices", end.name()) {
-        let plan = Plan::of_request(end.name(), &notice, request).at(date);
-        if let Some(at) = plan.first_run(writer.now_ms) {
-            plan.store(txn, writer, at)?;
-        }
-    }
-    Ok(())
-}
 
 /// Makes the notices whose time has come.
 pub(crate) fn send_due(parts: &Parts) -> Result<(), FolioError> {
@@ -253,20 +111,13 @@ fn tell(txn: &mut Txn<'_>, writer: &Writer, planned: &Value) -> Result<bool, Fol
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn first_and_next_runs() {
-        let due: Timestamp = "2026-03-10T12:00:00Z".parse().unwrap();
-        let first = |how: &str, by: Value| {
-            let notice = json!({"sendOptions": {"sendHow": how, "sendBy": by}});
-            let plan = Plan::of_loan(DUE_DATE, &notice, &json!({})).at(due);
-            plan.first_run(0).map(moment::wire)
-        };
+    fn next_runs() {
         let days = |n: i64| json!({"duration": n, "intervalId": "Days"});
-        assert_eq!(first("Upon At", json!(null)).as_deref(), Some("2026-03-10T12:00:00.000Z"));
-        assert_eq!(first("Before", days(3)).as_deref(), Some("2026-03-07T12:00:00.000Z"));
-        assert_eq!(first("After", days(1)).as_deref(), Some("2026-03-11T12:00:00.000Z"));
         let planned = json!({
             "nextRunTime": "2026-03-11T12:00:00Z", "noticeConfig": {"recurringPeriod": days(2)},
         });

@@ -10,7 +10,7 @@ use crate::circulation::moment;
 use crate::circulation::neighbours::{INSTANCES, ITEMS, locale_of};
 use crate::circulation::patron::summary::patron;
 use crate::circulation::records::{Records, copy, text};
-use crate::circulation::requests::{self, REQUESTS};
+use crate::circulation::requests::{REQUESTS, view};
 use crate::platform::app::Call;
 use crate::platform::collection::parsed;
 use crate::platform::cql;
@@ -74,7 +74,7 @@ pub(super) async fn show(call: Call) -> Answer {
         let mut list = Vec::new();
         if asked.holds {
             let found = page(view, &REQUESTS.kind, of_user, &asked, Vec::new())?;
-            list.extend(requests::extended(view, &found)?.iter().map(hold));
+            list.extend(view::extended(view, &found)?.iter().map(hold));
         }
         account.insert("holds".into(), list.into());
         Ok(Value::Object(account))

@@ -8,7 +8,7 @@ use super::account;
 use crate::circulation::overrides::Overrides;
 use crate::circulation::patron::summary::patron;
 use crate::circulation::records::{object, text};
-use crate::circulation::requests::{self, REQUESTS};
+use crate::circulation::requests::{self, REQUESTS, view};
 use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::dates;
@@ -106,7 +106,7 @@ pub(super) async fn cancel(mut call: Call) -> Answer {
         body.entry("cancelledDate").or_insert(dates::rmb(now_ms).into());
         requests::replace(txn, &writer(), &hold, body)?;
         let closed = txn.get(&REQUESTS.kind, &hold)?.map(|it| it.json()).transpose()?.unwrap_or_default();
-        Ok(requests::extended(txn, &[closed])?.pop().unwrap_or_default())
+        Ok(view::extended(txn, &[closed])?.pop().unwrap_or_default())
     };
     let request = call.db().write(write).await?;
     Ok(json_answer(StatusCode::OK, &account::hold(&request)))

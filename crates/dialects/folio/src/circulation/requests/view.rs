@@ -4,12 +4,11 @@ use pinakes_store::{StoreError, View};
 use serde_json::{Map, Value, json};
 
 use crate::circulation::book::Book;
-use crate::circulation::loans;
 use crate::circulation::loans::view::{person, service_point};
 use crate::circulation::neighbours::{GROUPS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::policies::CANCELLATION_REASONS;
-use crate::circulation::print_events;
 use crate::circulation::records::{Records, copy, object, text};
+use crate::circulation::{loans, print_events};
 
 /// Requests as desks see them, in their order.
 pub(crate) fn extended_all(
@@ -25,12 +24,12 @@ pub(crate) fn extended_all(
     known.load(view, &GROUPS, users.iter().map(|it| text(it, "patronGroup")))?;
     known.load(view, &SERVICE_POINTS, of("pickupServicePointId"))?;
     let mut list: Vec<Value> =
-        requests.iter().map(|it| extended(view, known, it)).collect::<Result<_, StoreError>>()?;
+        requests.iter().map(|it| extended_one(view, known, it)).collect::<Result<_, StoreError>>()?;
     print_events::add_details(view, known, &mut list)?;
     Ok(list)
 }
 
-fn extended(view: &mut View<'_>, known: &mut Records, request: &Value) -> Result<Value, StoreError> {
+fn extended_one(view: &mut View<'_>, known: &mut Records, request: &Value) -> Result<Value, StoreError> {
     let mut body = object(request);
     let metadata = body.remove("metadata");
     for name in ["searchIndex", "item", "requester"] {
@@ -114,4 +113,9 @@ pub(crate) fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
     ];
     body.retain(|name, _| !ADDED.contains(&name.as_str()));
     body
+}
+
+/// Requests as desks see them.
+pub(crate) fn extended(view: &mut View<'_>, requests: &[Value]) -> Result<Vec<Value>, StoreError> {
+    extended_all(view, &mut Records::default(), requests)
 }

@@ -128,6 +128,7 @@ async fn retrieve(mut call: Call, collection: &'static Collection) -> Answer {
     let number = |name: &str, default| body.get(name).and_then(Value::as_u64).unwrap_or(default);
     let text = body.get("query").and_then(Value::as_str).unwrap_or_default();
     let cql = parsed(&call.app.settings, text)?;
-    let page = Page { cql, offset: number("offset", 0), limit: number("limit", 10) };
+    let (offset, limit) = (number("offset", 0), number("limit", 10));
+    let page = Page { cql, offset, limit, collections: call.app.collections };
     answer_list(&call, collection, page).await
 }

@@ -8,8 +8,7 @@ use pinakes_accounts::Entropy;
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
 use serde_json::{Map, Value};
 
-use crate::platform::cql::Clause;
-use crate::platform::cql::Names;
+use crate::platform::cql::{Clause, Names};
 use crate::platform::dates;
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::hrids::{Numbered, Reserved};
@@ -20,6 +19,17 @@ pub type Collections = &'static [&'static Collection];
 /// The collection whose lists have that name.
 pub(crate) fn by_list(collections: Collections, list: &str) -> Option<&'static Collection> {
     collections.iter().copied().find(|it| it.list == list)
+}
+
+/// The collection of a kind that lies higher than who needs it, and so cannot be named there.
+///
+/// Errors: 500 when none of the collections keeps such records.
+pub(crate) fn by_kind(collections: Collections, kind: &str) -> Result<&'static Collection, FolioError> {
+    collections.iter().copied().find(|it| it.kind.name == kind).ok_or_else(|| {
+        let message =
+            format!("no collection keeps records of the kind {kind}; list the one that does in modules.rs");
+        FolioError::text(StatusCode::INTERNAL_SERVER_ERROR, message)
+    })
 }
 
 /// A collection.
@@ -164,8 +174,9 @@ pub type Prepare =
 pub struct Hooks {
     /// Completes or refuses a record before it is checked and stored; `old` is what it replaces.
     pub prepare: Prepare,
-    /// Answers a clause of a query about records of other kinds; `None` when it is about this one.
-    pub foreign: fn(&mut View<'_>, &Clause) -> Result<Option<Expr>, FolioError>,
+    /// Answers a clause of a query about records of other kinds, which the collections keep; `None` when it is about this
+    /// one.
+    pub foreign: fn(&mut View<'_>, Collections, &Clause) -> Result<Option<Expr>, FolioError>,
     /// Does what else a stored record brings about; `old` is what it replaced.
     pub stored: fn(&mut Txn<'_>, &Writer, &Value, Option<&Value>) -> Result<(), FolioError>,
     /// Refuses that a record goes, or does what else that brings about.
@@ -181,7 +192,7 @@ impl Hooks {
     /// None.
     pub const NONE: Self = Self {
         prepare: |_, _, _, _| Ok(()),
-        foreign: |_, _| Ok(None),
+        foreign: |_, _, _| Ok(None),
         stored: |_, _, _, _| Ok(()),
         deleting: |_, _, _| Ok(()),
         shown: None,

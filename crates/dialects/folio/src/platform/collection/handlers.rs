@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::manner::in_manner;
 use super::{Lock, Missing, delete, insert, put};
 use crate::platform::app::Call;
-use crate::platform::collection::declared::{Collection, Shown, Writer};
+use crate::platform::collection::declared::{Collection, Collections, Shown, Writer};
 use crate::platform::cql::{self, Bounds, Cql, Names, Node};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
@@ -85,6 +85,8 @@ pub struct Page {
     pub offset: u64,
     /// Records to give at most; 0 for the count alone.
     pub limit: u64,
+    /// Every collection: a condition may be about records of others.
+    pub collections: Collections,
 }
 
 impl Page {
@@ -94,7 +96,7 @@ impl Page {
     pub fn of(call: &Call) -> Result<Self, FolioError> {
         let cql = parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
         let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", DEFAULT_LIMIT)?);
-        Ok(Self { cql, offset, limit })
+        Ok(Self { cql, offset, limit, collections: call.app.collections })
     }
 }
 
@@ -115,10 +117,11 @@ impl From<crate::platform::cql::CqlError> for FolioError {
 /// The condition and the order of a query on a collection.
 pub fn expr_of(
     view: &mut View<'_>,
+    collections: Collections,
     collection: &'static Collection,
     cql: &Cql,
 ) -> Result<(Expr, Vec<Order>), FolioError> {
-    let expr = condition_of(view, collection, &collection.names, &cql.condition)?;
+    let expr = condition_of(view, collections, collection, &collection.names, &cql.condition)?;
     Ok((expr, cql::order(cql, &collection.names)))
 }
 
@@ -127,15 +130,21 @@ pub fn expr_of(
 /// Errors: 400 for a field that the records do not have; what else cannot be understood.
 pub fn condition_of(
     view: &mut View<'_>,
+    collections: Collections,
     collection: &'static Collection,
     names: &Names,
     condition: &Node,
 ) -> Result<Expr, FolioError> {
     let foreign = collection.hooks.foreign;
-    cql::meaning(condition, &collection.kind, names, &mut |clause| match foreign(view, clause)? {
-        Some(expr) => Ok(Some(expr)),
-        None => check_index(view, collection, names, &clause.index).map(|()| None),
-    })
+    cql::meaning(
+        condition,
+        &collection.kind,
+        names,
+        &mut |clause| match foreign(view, collections, clause)? {
+            Some(expr) => Ok(Some(expr)),
+            None => check_index(view, collection, names, &clause.index).map(|()| None),
+        },
+    )
 }
 
 /// Refuses the name of a field that the records of a collection do not have: a list that is empty because of a slip of
@@ -173,7 +182,7 @@ pub fn page_of(
     collection: &'static Collection,
     page: &Page,
 ) -> Result<(Vec<Record>, u64), FolioError> {
-    let (filter, order) = expr_of(view, collection, &page.cql)?;
+    let (filter, order) = expr_of(view, page.collections, collection, &page.cql)?;
     let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
     let records = if page.limit == 0 { Vec::new() } else { view.find(&collection.kind, &query)? };
     let total = total(view, collection, &query, records.len() as u64)?;
@@ -239,7 +248,7 @@ fn tail(collection: &Collection, total: u64) -> String {
 async fn streamed(call: &Call, collection: &'static Collection, page: Page, head: String) -> Answer {
     let limits = call.app.context.limits();
     let produce = move |view: &mut View<'_>, sink: &mut Sink| -> Result<(), FolioError> {
-        let (filter, order) = expr_of(view, collection, &page.cql)?;
+        let (filter, order) = expr_of(view, page.collections, collection, &page.cql)?;
         let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
         let mut n_found = 0;
         let mut sent = sink.push(head.as_bytes());
@@ -330,10 +339,10 @@ pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Ans
         return Err(FolioError::bad_request("expected CQL but query parameter is empty"));
     }
     let cql = parsed(&call.app.settings, text)?;
-    let writer = Writer::of(&call);
+    let (writer, collections) = (Writer::of(&call), call.app.collections);
     // What the query finds is looked for outside the transaction, which holds everybody who writes: it may take long.
     let find = move |view: &mut View<'_>| -> Result<_, FolioError> {
-        let (filter, _) = expr_of(view, collection, &cql)?;
+        let (filter, _) = expr_of(view, collections, collection, &cql)?;
         let mut ids = Vec::new();
         view.for_each(&collection.kind, &Query::filter(filter.clone()), |record| {
             ids.push(record.id);

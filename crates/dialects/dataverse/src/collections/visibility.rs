@@ -1,0 +1,89 @@
+//! Whether the caller may see a collection: unpublished ones, and locally FAIR ones, which are there for those who are named.
+
+use pinakes_store::{Expr, View};
+use serde_json::Value;
+
+use crate::asker::{self, Asker};
+use crate::collections::{self, COLLECTION, Collection};
+use crate::error::ApiError;
+use crate::grants::Permission;
+use crate::groups::membership;
+use crate::{permissions, stored};
+
+/// Whether the caller may see a collection.
+pub(crate) fn is_visible(
+    view: &mut View<'_>,
+    asker: &Asker,
+    collection: &Collection,
+) -> Result<bool, ApiError> {
+    if is_kept_from(view, asker, collection)? {
+        return Ok(false);
+    }
+    Ok(collection.is_released()
+        || permissions::may(view, asker, collection.place(), Permission::ViewUnpublishedDataverse)?)
+}
+
+/// Lets the caller see a collection. Errors: 401.
+pub(crate) fn require_visible(
+    view: &mut View<'_>,
+    asker: &Asker,
+    collection: &Collection,
+) -> Result<(), ApiError> {
+    if is_kept_from(view, asker, collection)? {
+        let alias = &collection.alias;
+        return Err(ApiError::not_found(format!("Can't find dataverse with identifier='{alias}'")));
+    }
+    if is_visible(view, asker, collection)? { Ok(()) } else { Err(permissions::refusal(asker)) }
+}
+
+/// Name of the collection's setting: a list of assignees.
+pub(crate) const NAMED: &str = "locallyFairRoleAssignees";
+
+/// Assignees for whom a locally FAIR collection is there; nobody for other collections.
+pub(crate) fn named_in(collection: &Collection) -> Vec<String> {
+    let list = collection.more.get(NAMED).and_then(Value::as_array).cloned().unwrap_or_default();
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Whether there is such a collection at all.
+pub(crate) fn is_any(view: &mut View<'_>) -> Result<bool, ApiError> {
+    Ok(view.first(&COLLECTION, Expr::Is("isLocallyFair".into(), true.into()))?.is_some())
+}
+
+/// The collections that are kept from the caller; what lies below them is, too.
+pub(crate) fn kept_from(view: &mut View<'_>, asker: &Asker) -> Result<Vec<i64>, ApiError> {
+    if asker.is_superuser() {
+        return Ok(Vec::new());
+    }
+    let all: Vec<Collection> = stored::find_by(view, &COLLECTION, "isLocallyFair", true)?;
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut names = asker::own_names(asker);
+    names.extend(membership::of(view, asker)?);
+    let is_named = |it: &Collection| named_in(it).iter().any(|name| names.contains(name));
+    Ok(all.iter().filter(|it| !is_named(it)).map(|it| it.id).collect())
+}
+
+/// Whether a collection, or one above it, is kept from the caller.
+pub(crate) fn is_kept_from(
+    view: &mut View<'_>,
+    asker: &Asker,
+    collection: &Collection,
+) -> Result<bool, ApiError> {
+    if asker.is_superuser() {
+        return Ok(false);
+    }
+    for it in collections::with_owners(view, collection.clone())? {
+        let named = named_in(&it);
+        if named.is_empty() {
+            continue;
+        }
+        let mut names = asker::own_names(asker);
+        names.extend(membership::of(view, asker)?);
+        if !names.iter().any(|name| named.contains(name)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

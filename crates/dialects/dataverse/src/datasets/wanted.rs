@@ -1,0 +1,105 @@
+//! The dataset that a path names, and whether it is kept from the caller.
+
+use pinakes_store::View;
+
+use crate::app::Call;
+use crate::asker::Asker;
+use crate::collections::{self, visibility};
+use crate::datasets::{self, Dataset};
+use crate::error::ApiError;
+
+/// Whether a dataset lies in a collection that is kept from the caller.
+pub(crate) fn is_dataset_kept_from(
+    view: &mut View<'_>,
+    asker: &Asker,
+    dataset: &Dataset,
+) -> Result<bool, ApiError> {
+    if asker.is_superuser() || !visibility::is_any(view)? {
+        return Ok(false);
+    }
+    let owner = collections::named_by_record(view, dataset.owner)?;
+    visibility::is_kept_from(view, asker, &owner)
+}
+
+/// The dataset that is asked for: by number, or by `:persistentId` with the parameter `persistentId`.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    name: Name,
+    /// The caller, from whom a dataset may be kept; none when the server itself looks for it.
+    asker: Option<Asker>,
+}
+
+#[derive(Debug, Clone)]
+enum Name {
+    /// By its number.
+    Number(i64),
+    /// By its persistent identifier, in the form in which it is stored.
+    Pid(String),
+}
+
+impl Wanted {
+    /// Of the path's parameter `id`.
+    ///
+    /// Errors: 400 for what is no number, and without `persistentId`.
+    pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
+        Self::parse(call.param("id"), call.query.filled("persistentId"), &call.asker)
+    }
+
+    /// By its number, whoever asks.
+    pub(crate) fn number(id: i64) -> Self {
+        Self { name: Name::Number(id), asker: None }
+    }
+
+    /// By its persistent identifier, whoever asks.
+    pub(crate) fn pid(pid: &str) -> Self {
+        Self { name: Name::Pid(pid.to_owned()), asker: None }
+    }
+
+    /// The same of its parts.
+    pub(crate) fn parse(id: &str, pid: Option<&str>, asker: &Asker) -> Result<Self, ApiError> {
+        let asked = |name| Self { name, asker: Some(asker.clone()) };
+        if id == ":persistentId" {
+            let pid = pid.ok_or_else(|| {
+                ApiError::bad_request(
+                    "When accessing a dataset based on Persistent ID, a persistentId query parameter must be present.",
+                )
+            })?;
+            // Some scripts send the number here.
+            return Ok(asked(pid.parse().map_or_else(|_| Name::Pid(pid.to_owned()), Name::Number)));
+        }
+        let number =
+            id.parse().map_err(|_| ApiError::bad_request(format!("Bad dataset ID number: {id}.")))?;
+        Ok(asked(Name::Number(number)))
+    }
+
+    /// The dataset. Errors: 404, for one that is kept from the caller as well.
+    pub(crate) fn find(&self, view: &mut View<'_>) -> Result<Dataset, ApiError> {
+        let found = match &self.name {
+            Name::Number(id) => datasets::by_id(view, *id)?,
+            Name::Pid(pid) => datasets::by_pid(view, pid)?,
+        };
+        let missing = || {
+            ApiError::not_found(match &self.name {
+                Name::Number(id) => format!("Dataset with ID {id} not found."),
+                Name::Pid(pid) => format!("Dataset with Persistent ID {pid} not found."),
+            })
+        };
+        let dataset = found.ok_or_else(missing)?;
+        match &self.asker {
+            Some(asker) if is_dataset_kept_from(view, asker, &dataset)? => Err(missing()),
+            _ => Ok(dataset),
+        }
+    }
+}
+
+/// Refuses a dataset of a collection that is kept from the caller, as if it were not there. Errors: 404.
+pub(crate) fn require_not_kept(
+    view: &mut View<'_>,
+    asker: &Asker,
+    dataset: &Dataset,
+) -> Result<(), ApiError> {
+    if is_dataset_kept_from(view, asker, dataset)? {
+        return Err(ApiError::not_found(format!("Dataset with Persistent ID {} not found.", dataset.pid)));
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What is granted to whom, as it is kept: permissions by name, the places where they count, the roles of an assignee there.
+
+use pinakes_store::{Column, Expr, Index, Kind, Type, View};
+use serde::{Deserialize, Serialize};
+
+use crate::error::ApiError;
+use crate::stored;
+
+/// What is granted: body is a [`Grant`].
+pub(crate) static GRANT: Kind = Kind {
+    columns: &[
+        Column::one("object", Type::Integer),
+        Column::one("assignee", Type::Text),
+        Column {
+            name: "held_role",
+            path: "roles.role",
+            ty: Type::Integer,
+            arity: pinakes_store::Arity::Many,
+        },
+    ],
+    indexes: &[Index::on(&["object"]), Index::on(&["assignee"])],
+    ..Kind::named("dataverse_grant")
+};
+
+/// A permission, in the order in which bits of roles are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) enum Permission {
+    /// Make collections in a collection.
+    AddDataverse,
+    /// Make datasets in a collection.
+    AddDataset,
+    /// See a collection that is not published.
+    ViewUnpublishedDataverse,
+    /// See drafts.
+    ViewUnpublishedDataset,
+    /// Download restricted and unpublished files.
+    DownloadFile,
+    /// Change a collection.
+    EditDataverse,
+    /// Change a dataset.
+    EditDataset,
+    /// Assign roles on a collection.
+    ManageDataversePermissions,
+    /// Assign roles on a dataset.
+    ManageDatasetPermissions,
+    /// Let others download files.
+    ManageFilePermissions,
+    /// Publish a collection.
+    PublishDataverse,
+    /// Publish a dataset.
+    PublishDataset,
+    /// Link a collection.
+    LinkDataverse,
+    /// Link a dataset.
+    LinkDataset,
+    /// Delete a collection that is not published.
+    DeleteDataverse,
+    /// Delete a draft.
+    DeleteDatasetDraft,
+}
+
+impl Permission {
+    /// All of them, in order.
+    pub(crate) const ALL: [Self; 16] = [
+        Self::AddDataverse,
+        Self::AddDataset,
+        Self::ViewUnpublishedDataverse,
+        Self::ViewUnpublishedDataset,
+        Self::DownloadFile,
+        Self::EditDataverse,
+        Self::EditDataset,
+        Self::ManageDataversePermissions,
+        Self::ManageDatasetPermissions,
+        Self::ManageFilePermissions,
+        Self::PublishDataverse,
+        Self::PublishDataset,
+        Self::LinkDataverse,
+        Self::LinkDataset,
+        Self::DeleteDataverse,
+        Self::DeleteDatasetDraft,
+    ];
+
+    /// As it is written: `AddDataverse`.
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// The permission of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+/// Where something is to be done: an object with those above it that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The file, if it is about one.
+    pub file: Option<i64>,
+    /// The dataset, if it is about one or a file of it.
+    pub dataset: Option<i64>,
+    /// The collection, or the one that the dataset is in.
+    pub collection: i64,
+}
+
+impl Place {
+    /// A collection.
+    pub(crate) fn collection(collection: i64) -> Self {
+        Self { file: None, dataset: None, collection }
+    }
+
+    /// A dataset in a collection.
+    pub(crate) fn dataset(dataset: i64, collection: i64) -> Self {
+        Self { file: None, dataset: Some(dataset), collection }
+    }
+
+    /// A file of a dataset in a collection.
+    pub(crate) fn file(file: i64, dataset: i64, collection: i64) -> Self {
+        Self { file: Some(file), dataset: Some(dataset), collection }
+    }
+
+    pub(crate) fn objects(self) -> impl Iterator<Item = i64> {
+        self.file.into_iter().chain(self.dataset).chain([self.collection])
+    }
+}
+
+/// What one assignee holds on one object.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    /// The object: a collection, a dataset or a file.
+    pub object: i64,
+    /// `@user`, `&explicit/1-readers`, `&ip/lab`, `:guest`, `:authenticated-users`, `:AllUsers`, `#42`.
+    pub assignee: String,
+    /// The roles, each with the number of its assignment.
+    pub roles: Vec<Assigned>,
+}
+
+/// One role that was assigned.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Assigned {
+    /// Number of the assignment.
+    pub id: i64,
+    /// Number of the role.
+    pub role: i64,
+}
+
+/// The id of a grant.
+pub(crate) fn grant_id(object: i64, assignee: &str) -> String {
+    format!("{object}/{assignee}")
+}
+
+/// What is granted on an object, each with its assignee.
+pub(crate) fn grants_on(view: &mut View<'_>, object: i64) -> Result<Vec<Grant>, ApiError> {
+    stored::find_by(view, &GRANT, "object", object)
+}
+
+/// What is granted to any of these assignees, anywhere.
+pub(crate) fn grants_to(view: &mut View<'_>, assignees: &[String]) -> Result<Vec<Grant>, ApiError> {
+    let values = assignees.iter().map(|it| it.as_str().into()).collect();
+    stored::find(view, &GRANT, &pinakes_store::Query::filter(Expr::In("assignee".into(), values)))
+}
