@@ -185,3 +185,10 @@ impl From<tantivy::TantivyError> for StoreError {
 
 /// What a call of the store gives.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Says that declarations have changed since the tenant was opened.
+pub(crate) fn outdated() -> StoreError {
+    StoreError::Unavailable(
+        "another version of pinakes has opened this tenant and made its declarations its own; run one of the two".to_owned(),
+    )
+}

@@ -22,16 +22,16 @@ use serde_json::Value as Json;
 
 use crate::counters;
 use crate::document::{Document, class_of, class_text};
+use crate::error::outdated;
 use crate::kind::{differ_in_indexes_only, sections};
 use crate::pending_links;
 use crate::schema::{self, Changed};
 use crate::session::{Cell, Flavour, Session};
-use crate::users::Users;
-use crate::{Class, Column, Index, Kind, Record, Result, StoreError, Text};
+use crate::{Class, Column, Facet, Index, Kind, Record, Result, StoreError, Text};
 
 mod steps;
 
-pub(crate) use steps::{Left, STEP_ROWS, step};
+pub(crate) use steps::{Left, STEP_ROWS, not_unique, step};
 
 /// What stands for the declaration of a kind that is being made anew.
 pub(crate) const UNDER_WAY: &str = "";
@@ -59,11 +59,12 @@ pub(crate) struct Remake {
     words: bool,
     /// Columns of former declarations, which get empty.
     gone: Vec<String>,
+    /// Whether counts are not asked for any more.
+    #[serde(default)]
+    drops_counts: bool,
     stage: Stage,
     /// Where the clearing of a table of references is.
     cursor: Vec<String>,
-    /// In a database: no row is made before all transactions up to this one are over, which may not know of it.
-    begun: i64,
     /// The last row that is made.
     #[serde(skip)]
     last: i64,
@@ -115,6 +116,7 @@ impl Remake {
             identifiers: differs(5),
             links: differs(6),
             words: differs(4),
+            drops_counts: differs(2),
             columns,
             ..Self::default()
         }
@@ -124,6 +126,21 @@ impl Remake {
     fn has_rows(&self) -> bool {
         let lists = [&self.columns, &self.facets, &self.gone];
         lists.iter().any(|it| !it.is_empty()) || self.classes || self.identifiers || self.links || self.words
+    }
+
+    /// Whether anything has to be done but for indexes.
+    fn has_work(&self) -> bool {
+        self.has_rows() || self.drops_counts
+    }
+
+    /// Whether all rows are as its declaration has them.
+    fn has_all_rows(&self) -> bool {
+        self.stage == Stage::Indexes || !self.has_work()
+    }
+
+    /// Whether indexes are all that is left.
+    pub(crate) fn is_at_indexes(&self) -> bool {
+        self.stage == Stage::Indexes
     }
 
     fn lacks_column(&self, name: &str) -> bool {
@@ -153,8 +170,8 @@ pub(crate) struct Remaking {
     /// The kind without what is not made.
     pub(crate) made: &'static Kind,
     remake: Remake,
-    /// Class fields of records that no step has come to.
-    computed: Mutex<HashMap<Class, Arc<Json>>>,
+    /// Class fields of records that no step has come to: those of late, and those before.
+    computed: Mutex<[HashMap<Class, Arc<Json>>; 2]>,
 }
 
 impl Remaking {
@@ -168,20 +185,28 @@ impl Remaking {
         let text = class_text(kind, &body);
         record.class = class_of(&text);
         let mut computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
-        if MOST_COMPUTED <= computed.len() {
-            computed.clear();
+        let [late, before] = &mut *computed;
+        if late.contains_key(&record.class) {
+            return Ok(());
         }
-        if !computed.contains_key(&record.class) {
-            let fields = serde_json::from_str(&text)
-                .map_err(|error| StoreError::Damaged(format!("{}: a class: {error}", kind.name)))?;
-            computed.insert(record.class, Arc::new(fields));
+        let fields = match before.get(&record.class) {
+            Some(fields) => Arc::clone(fields),
+            None => Arc::new(
+                serde_json::from_str(&text)
+                    .map_err(|error| StoreError::Damaged(format!("{}: a class: {error}", kind.name)))?,
+            ),
+        };
+        if MOST_COMPUTED <= late.len() {
+            *before = std::mem::take(late);
         }
+        late.insert(record.class, fields);
         Ok(())
     }
 
     /// The class fields of a class that [`Remaking::classify`] gave.
     pub(crate) fn class(&self, class: Class) -> Option<Arc<Json>> {
-        self.computed.lock().unwrap_or_else(PoisonError::into_inner).get(&class).cloned()
+        let computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
+        computed.iter().find_map(|it| it.get(&class)).cloned()
     }
 
     /// Whether the class that stands in a row may be that of the former declaration.
@@ -240,7 +265,7 @@ fn without(kind: &'static Kind, remake: &Remake) -> &'static Kind {
     let indexes = kind.indexes.iter().enumerate().filter(|it| !remake.indexes.contains(&it.0));
     Box::leak(Box::new(Kind {
         columns: columns.map(Column::again).collect::<Vec<_>>().leak(),
-        facets: facets.map(crate::Facet::again).collect::<Vec<_>>().leak(),
+        facets: facets.map(Facet::again).collect::<Vec<_>>().leak(),
         indexes: indexes.map(|it| it.1.again()).collect::<Vec<_>>().leak(),
         class_fields: if remake.classes { &[] } else { kind.class_fields },
         ..Kind::again(kind)
@@ -253,17 +278,23 @@ pub(crate) fn not_yet(kind: &'static Kind) -> StoreError {
 }
 
 /// Begins to make a kind anew, unless that is begun: a short transaction, which is under way.
-pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed, users: Users) -> Result<Remake> {
+pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Remake> {
     let kind = changed.kind;
-    if changed.declaration == UNDER_WAY {
-        if let Some(remake) = read(session, kind)? {
-            return Ok(remake);
-        }
-        if !is_noted(session, kind)? {
-            recount_records(session, kind)?;
+    let was_under_way = changed.declaration == UNDER_WAY;
+    let mut former = changed.declaration.clone();
+    if was_under_way {
+        match noted(session, kind)? {
+            Some(remake) if remake.declaration == kind.declaration() => return Ok(remake),
+            Some(remake) if remake.has_all_rows() => former = remake.declaration,
+            Some(_) => {}
+            None => recount_records(session, kind)?,
         }
     }
-    let mut remake = Remake::between(&changed.declaration, kind);
+    let mut remake = Remake::between(&former, kind);
+    if was_under_way {
+        // Nobody knows which are there.
+        remake.indexes = (0..kind.indexes.len()).collect();
+    }
     // Counts of a bulk load that did not end are not up to now.
     if counters::is_behind(session, kind.name)? {
         counters::unmark_behind(session, kind.name)?;
@@ -272,27 +303,25 @@ pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed, users: Users) 
     let reshaped = Reshaped::of(kind, &remake);
     if let Session::Postgres(_) = session {
         crate::postgres::schema::reshape(session, kind, &reshaped)?;
-        if users == Users::Others {
-            let sql = "SELECT pg_current_xact_id()::text::bigint";
-            remake.begun = session.first(sql, &[], |row| row.int(0))?.unwrap_or(0);
-        }
     } else {
         remake.gone = schema::reshape(session, changed, &reshaped)?;
         schema::know(session, kind, UNDER_WAY)?;
         if remake.links {
             pending_links::forget(session, kind.name)?;
         }
-        for facet in &remake.facets {
-            let sql = "DELETE FROM facet_list WHERE kind = ?1 AND facet = ?2";
-            session.execute(sql, &[kind.name.into(), facet.as_str().into()])?;
-        }
+        let sql = format!(
+            "DELETE FROM facet_list WHERE kind = ?1 AND NOT ({})",
+            session.flavour().in_set("facet", 2)
+        );
+        let is_made = |it: &&Facet| !remake.facets.iter().any(|name| name == it.name);
+        let made = kind.facets.iter().filter(is_made).map(|it| it.name.into()).collect();
+        session.execute(&sql, &[kind.name.into(), Cell::Set(made)])?;
     }
     // Who knows other indexes alone reads and writes the same.
-    if !differ_in_indexes_only(&changed.declaration, &remake.declaration) {
-        session.execute(
-        "INSERT INTO meta (name, value) VALUES ('declared', 1) ON CONFLICT (name) DO UPDATE SET value = meta.value + 1",
-        &[],
-    )?;
+    if was_under_way || remake.has_work() || !differ_in_indexes_only(&former, &remake.declaration) {
+        let sql = "INSERT INTO meta (name, value) VALUES ('declared', 1) \
+                   ON CONFLICT (name) DO UPDATE SET value = meta.value + 1";
+        session.execute(sql, &[])?;
     }
     session.execute("DELETE FROM meta WHERE name = ?1", &[mark_name(kind).as_str().into()])?;
     let sql = "INSERT INTO meta (name, value, text) VALUES (?1, ?2, ?3)";
@@ -332,13 +361,6 @@ impl Reshaped {
     }
 }
 
-/// Whether a step of this way of making kinds anew has been here, whatever declaration it was for.
-fn is_noted(session: &mut Session<'_>, kind: &Kind) -> Result<bool> {
-    let sql = "SELECT text FROM meta WHERE name = ?1";
-    let text = session.first(sql, &[mark_name(kind).as_str().into()], |row| row.text(0))?;
-    Ok(text.is_some_and(|it| serde_json::from_str::<Remake>(&it).is_ok()))
-}
-
 /// Counts records by the classes in their rows, where nobody knows what was counted: a file of a former format, or what a former
 /// version was about to make anew.
 fn recount_records(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
@@ -369,24 +391,23 @@ pub(crate) fn declared(session: &mut Session<'_>) -> Result<i64> {
     Ok(session.first(sql, &[], |row| row.int(0))?.unwrap_or(0))
 }
 
-/// Says that declarations have changed since the tenant was opened.
-pub(crate) fn outdated() -> StoreError {
-    StoreError::Unavailable(
-        "another version of pinakes has opened this tenant and made its declarations its own; run one of the two".to_owned(),
-    )
-}
-
 /// How far a kind is, in the transaction or snapshot under way; `None` when nothing of it is missing.
 ///
 /// Errors: a program of another declaration has begun to make it its own.
 pub(crate) fn read(session: &mut Session<'_>, kind: &'static Kind) -> Result<Option<Remake>> {
+    match noted(session, kind)? {
+        Some(remake) if remake.declaration != kind.declaration() => Err(outdated()),
+        noted => Ok(noted),
+    }
+}
+
+/// The same, whatever declaration it is for. What a program before this way of making kinds anew has written is nothing.
+fn noted(session: &mut Session<'_>, kind: &Kind) -> Result<Option<Remake>> {
     let sql = "SELECT value, text FROM meta WHERE name = ?1";
     let found =
         session.first(sql, &[mark_name(kind).as_str().into()], |row| Ok((row.int(0)?, row.text(1)?)))?;
     let Some((last, text)) = found else { return Ok(None) };
-    // What a program before this one has written cannot be read, and begins anew.
-    let Ok(remake) = serde_json::from_str::<Remake>(&text) else { return Ok(None) };
-    Ok((remake.declaration == kind.declaration()).then_some(Remake { last, ..remake }))
+    Ok(serde_json::from_str::<Remake>(&text).ok().map(|remake| Remake { last, ..remake }))
 }
 
 fn write(session: &mut Session<'_>, kind: &'static Kind, remake: &Remake) -> Result<()> {

@@ -1,17 +1,21 @@
 //! The thread that makes kinds anew beside serving; see [`crate::remake`].
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::remake::{self, Left, STEP_ROWS};
 use crate::tenant::{Engine, Inner};
-use crate::{Kind, Result, StoreError, Tenant, Txn};
+use crate::{Expr, Kind, Result, StoreError, Tenant, Txn};
 
-/// Waited for transactions of others, between two looks.
+/// Waited for others, between two looks.
 const OTHERS: Duration = Duration::from_millis(100);
-/// Waited after a step that failed.
+/// Looks, before a tenant is served.
+const FIRST_WAITS: u32 = 20;
+/// Waited after a step that failed; twice as long after each further one, up to [`DOUBLINGS`] times.
 const FAILURE_PAUSE: Duration = Duration::from_secs(10);
+const DOUBLINGS: u32 = 6;
 
 /// Makes the first records of each kind anew, and has a thread go on with the rest.
 pub(crate) fn start(tenant: &Tenant) -> Result<()> {
@@ -39,44 +43,74 @@ pub(crate) fn start(tenant: &Tenant) -> Result<()> {
     Ok(())
 }
 
-/// Steps up to the end, where that is near.
+/// Steps up to the end, where that is near. Indexes of a kind with more records than that are made beside serving.
 fn first_steps(tenant: &Tenant, kind: &'static Kind, n_most: usize) -> Result<Left> {
-    let mut n_left = n_most;
+    let n_records = tenant.read_blocking(|view| view.count(kind, &Expr::All))?;
+    let is_small = n_records <= tenant.limits().remake_records_first;
+    let (mut n_left, mut n_waits) = (n_most, FIRST_WAITS);
     while 0 < n_left {
+        let is_for_later = !is_small
+            && tenant.read_blocking(|view| {
+                Ok::<_, StoreError>(view.remake(kind)?.is_some_and(|it| it.is_at_indexes()))
+            })?;
+        if is_for_later {
+            break;
+        }
         match tenant.remake_step(kind)? {
             Left::Rows => n_left -= 1,
             Left::Steps | Left::Indexes => {}
+            Left::Wait if 0 < n_waits => {
+                n_waits -= 1;
+                std::thread::sleep(OTHERS);
+            }
             left => return Ok(left),
         }
     }
     Ok(Left::Steps)
 }
 
-/// Takes step after step until nothing is left, or the tenant is closed.
+/// Takes step after step until nothing is left, or the tenant is closed. A kind that has to wait holds up no other.
 fn go_on(weak: &Weak<Inner>, kinds: Vec<&'static Kind>, ends: &Receiver<()>) {
-    for kind in kinds {
-        let mut pause = Duration::ZERO;
-        loop {
-            let Some(tenant) = weak.upgrade().map(Tenant) else { return };
-            pause = pause.max(Duration::from_millis(tenant.limits().remake_pause_ms));
-            drop(tenant);
-            if ends.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-                return;
-            }
-            let Some(tenant) = weak.upgrade().map(Tenant) else { return };
-            let began = Instant::now();
-            pause = match tenant.remake_step(kind) {
-                Ok(Left::Nothing) => break,
-                Ok(Left::Wait) => OTHERS,
-                Ok(Left::Steps | Left::Rows | Left::Indexes) => began.elapsed(),
-                Err(StoreError::Closed) => return,
-                Err(error) => {
-                    tracing::warn!(kind = kind.name, %error, "a kind could not be made anew; it is tried again");
-                    FAILURE_PAUSE
-                }
-            };
+    let mut kinds: VecDeque<&'static Kind> = kinds.into();
+    // How many have had to wait since the last one that went on, and how long.
+    let (mut n_waiting, mut longest) = (0, Duration::ZERO);
+    let (mut n_failures, mut pause) = (0_u32, Duration::ZERO);
+    while let Some(kind) = kinds.front().copied() {
+        let Some(tenant) = weak.upgrade().map(Tenant) else { return };
+        pause = pause.max(Duration::from_millis(tenant.limits().remake_pause_ms));
+        drop(tenant);
+        if ends.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            return;
         }
-        tracing::info!(kind = kind.name, "a kind is made anew");
+        let Some(tenant) = weak.upgrade().map(Tenant) else { return };
+        let began = Instant::now();
+        let waits = match tenant.remake_step(kind) {
+            Ok(Left::Nothing) => {
+                tracing::info!(kind = kind.name, "a kind is made anew");
+                kinds.pop_front();
+                None
+            }
+            Ok(Left::Steps | Left::Rows | Left::Indexes) => None,
+            Ok(Left::Wait) | Err(StoreError::Busy { .. } | StoreError::Conflict(_)) => Some(OTHERS),
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::warn!(kind = kind.name, %error, "a kind could not be made anew; it is tried again");
+                n_failures = n_failures.saturating_add(1);
+                Some(FAILURE_PAUSE * (1 << (n_failures - 1).min(DOUBLINGS)))
+            }
+        };
+        pause = began.elapsed();
+        match waits {
+            None => (n_waiting, n_failures, longest) = (0, 0, Duration::ZERO),
+            Some(waits) => {
+                (n_waiting, longest) = (n_waiting + 1, longest.max(waits));
+                kinds.rotate_left(1);
+                if kinds.len() <= n_waiting {
+                    pause = longest;
+                    (n_waiting, longest) = (0, Duration::ZERO);
+                }
+            }
+        }
     }
 }
 
@@ -93,7 +127,7 @@ impl Tenant {
         // In a file it is on disk when it is done, so that a power failure costs no more than a kill.
         let mut left = if self.is_embedded() { self.write_blocking(step) } else { self.load_blocking(step) }?;
         if let (Left::Indexes, Engine::Postgres(engine)) = (left, &self.0.engine) {
-            engine.bring_indexes(kind)?;
+            engine.bring_indexes(kind).map_err(|error| remake::not_unique(kind, error))?;
             left = self.load_blocking(step)?;
             if left == Left::Indexes {
                 // Another server makes them.

@@ -75,7 +75,7 @@ pub(crate) fn apply(
             Some((declaration, _)) if declaration == kind.declaration() => continue,
             Some((declaration, tables)) => {
                 let changed = Changed { kind, declaration, tables };
-                under_way.push((*kind, remake::begin(session, &changed, users)?));
+                under_way.push((*kind, remake::begin(session, &changed)?));
                 continue;
             }
             None => {

@@ -484,7 +484,9 @@ impl Txn<'_> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
         let has_unique = kind.indexes.iter().any(|it| it.uniqueness.refuses());
-        if is_empty && !has_unique {
+        // Steps of making a kind anew write counts, links and indexes themselves.
+        let is_put_off = is_empty && !has_unique && self.view.remake(kind)?.is_none();
+        if is_put_off {
             self.touched_schema = true;
             schema::drop_indexes(&mut self.view.session, kind)?;
             if self.view.session.flavour() == Flavour::Sqlite {
@@ -492,7 +494,7 @@ impl Txn<'_> {
                 self.counters.begin_load(kind);
             }
         }
-        Ok(is_empty && !has_unique)
+        Ok(is_put_off)
     }
 
     /// Ends a bulk load: makes the declared indexes that are not there, writes the counts.

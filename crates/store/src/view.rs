@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use crate::budget::Budget;
 use crate::classes::Classes;
 use crate::counters::CHANGES;
+use crate::error::outdated;
 use crate::identifiers;
 use crate::index::{Indexes, Snapshots};
 use crate::pace::Pace;
@@ -464,14 +465,26 @@ impl<'a> View<'a> {
         records.iter_mut().try_for_each(|it| remaking.classify(kind, it))
     }
 
-    /// Errors: another program has changed declarations since the tenant was opened. Readers of a database are not asked: what
-    /// their statements name is gone.
+    /// Errors: another program has changed declarations since the tenant was opened. Writers find that out by themselves.
     pub(crate) fn require_declared(&mut self) -> Result<()> {
-        if self.state == State::Open || self.session.flavour() == Flavour::Postgres {
+        if self.state == State::Open {
             return Ok(());
         }
-        let found = remake::declared(&mut self.session)?;
-        if found == self.shared.declared.load(Ordering::Acquire) { Ok(()) } else { Err(remake::outdated()) }
+        let declared = self.shared.declared.load(Ordering::Acquire);
+        match &mut self.session {
+            Session::Postgres(session) => session.require_declared(declared),
+            Session::Asked(asked) => {
+                asked.require_declared(declared);
+                Ok(())
+            }
+            session @ Session::Sqlite(_) => {
+                if remake::declared(session)? == declared {
+                    Ok(())
+                } else {
+                    Err(outdated())
+                }
+            }
+        }
     }
 
     /// Errors: some identifiers of a scheme are not made yet.

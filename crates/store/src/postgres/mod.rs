@@ -290,8 +290,16 @@ enum ReadMode {
     Snapshot,
 }
 
-/// Begins a read over one snapshot.
-const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// Begins a read over one snapshot; says how often declarations had changed.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+                        SELECT NULL, (SELECT value FROM meta WHERE name = 'declared')";
+/// The same without a bound of the database's on its statements.
+const LONG_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+                             SELECT NULL, (SELECT value FROM meta WHERE name = 'declared')";
+/// The same on a standby, where it also says whether a kind was being made anew: this process may know the end of that already.
+const LAGGING_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+                                SELECT NULL, (SELECT value FROM meta WHERE name = 'declared'), \
+                                (SELECT count(*) FROM (SELECT 1 FROM meta WHERE starts_with(name, 'remake:') LIMIT 1) m)";
 
 /// Reads tried anew at most when connections are lost under them: others may be as dead.
 const READ_ATTEMPTS: u32 = 8;
@@ -324,7 +332,9 @@ impl Postgres {
         if let Some(standby) = &self.standby
             && let Some(mut session) = standby.session(&self.pool, &self.schema)
         {
-            session.begin(SNAPSHOT, Some(begun + timeout));
+            session.begin(LAGGING_SNAPSHOT, Some(begun + timeout));
+            let is_asked = session.require_declared(self.shared.declared.load(Ordering::Acquire)).is_ok();
+            debug_assert!(is_asked, "nothing is known of a snapshot that has not begun");
             // The indexes may hold what a standby does not know yet.
             self.view(&mut session, None, look);
             session.end();
@@ -389,10 +399,7 @@ impl Postgres {
                 ReadMode::Snapshot => {
                     session.begin(SNAPSHOT, Some(deadline));
                     if Duration::from_millis(self.shared.limits.read_timeout_ms) < timeout {
-                        session.begin(
-                            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
-                            None,
-                        );
+                        session.begin(LONG_SNAPSHOT, None);
                         session.wait_long();
                     }
                 }

@@ -4,7 +4,8 @@
 //! embedded engine, with the counts in rows of their own for each session (`slot`), so that writers never wait
 //! for each other's counts. By what the tables may be spread over machines says `distribution.rs`.
 
-use crate::kind::differ_in_indexes_only;
+use std::time::Duration;
+
 use crate::leases;
 use crate::remake::{self, Remake, Reshaped, UNDER_WAY};
 use crate::renumber;
@@ -52,19 +53,38 @@ pub(super) enum Sweep {
     All,
 }
 
-/// Brings a tenant's schema to what `kinds` declare. Servers that start at once wait for the first.
+/// Waited for a table whose columns or indexes change: who asks for it meanwhile waits as well.
+const TABLE_WAIT: &str = "SET LOCAL lock_timeout = '2s'";
+const NO_TABLE_WAIT: &str = "SET LOCAL lock_timeout = 0";
+/// Pause before the next try, in which others are served.
+const TABLE_PAUSE: Duration = Duration::from_secs(1);
+/// The code of a lock that did not come in time.
+pub(super) const LOCK_TIMEOUT: &str = "55P03";
+
+/// Brings a tenant's schema to what `kinds` declare. Servers that start at once wait for the first. Gives the kinds that are
+/// being made anew, and how often declarations have changed.
 ///
 /// Errors: the tables were written by a newer program.
-/// Gives the kinds that are being made anew, and how often declarations have changed.
 pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result<Applied> {
-    session.begin("BEGIN", None);
-    session.unbounded()?;
-    let result = apply_in(session, kinds, sweep);
-    match result {
-        Ok(applied) => session.commit(None).map(|()| applied),
-        Err(error) => {
-            session.end();
-            Err(error)
+    loop {
+        session.begin("BEGIN", None);
+        session.unbounded()?;
+        let result = apply_in(session, kinds, sweep);
+        match result {
+            Ok(applied) => return session.commit(None).map(|()| applied),
+            Err(error) => {
+                session.end();
+                match error {
+                    StoreError::Postgres { code, .. } if code == LOCK_TIMEOUT => {
+                        tracing::info!(
+                            schema = session.schema,
+                            "a table that is to change is in use; it is tried again"
+                        );
+                        std::thread::sleep(TABLE_PAUSE);
+                    }
+                    error => return Err(error),
+                }
+            }
         }
     }
 }
@@ -104,11 +124,12 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
         let known = session.first(sql, &[kind.name.into()], |row| row.text(0))?;
         match known {
             Some(declaration) if declaration == kind.declaration() => continue,
-            // Indexes are made afterwards, beside readers and writers.
-            Some(declaration) if differ_in_indexes_only(&declaration, &kind.declaration()) => {}
             Some(declaration) => {
                 let changed = Changed { kind, declaration, tables: String::new() };
-                under_way.push((*kind, remake::begin(&mut session, &changed, users)?));
+                if under_way.is_empty() {
+                    keep_writers_out(&mut session)?;
+                }
+                under_way.push((*kind, remake::begin(&mut session, &changed)?));
                 continue;
             }
             None => {
@@ -127,6 +148,11 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
     }?;
     let declared = remake::declared(&mut session)?;
     Ok((under_way, declared))
+}
+
+/// Waits for all writes under way, which go by the former declarations; those that come see that these have changed.
+fn keep_writers_out(session: &mut Session<'_>) -> Result<()> {
+    session.batch(&format!("{TABLE_WAIT}; LOCK TABLE kind IN EXCLUSIVE MODE; {NO_TABLE_WAIT}"))
 }
 
 /// Makes the declared indexes that are missing and drops those that no declaration asks for any more, while
@@ -323,6 +349,7 @@ fn ordered(kind: &Kind, index: &Index) -> String {
 /// those that are to be made come empty.
 pub(crate) fn reshape(session: &mut Session<'_>, kind: &'static Kind, parts: &Reshaped) -> Result<()> {
     let table = format!("\"k_{}\"", kind.name);
+    session.batch(TABLE_WAIT)?;
     let fixed = fixed_indexes(kind);
     let stays = |name: &String| {
         let many = many_columns(kind).filter(|it| !parts.columns.iter().any(|made| made.name == it.1.name));
@@ -371,6 +398,7 @@ pub(crate) fn reshape(session: &mut Session<'_>, kind: &'static Kind, parts: &Re
             "ALTER TABLE {table} ADD COLUMN words tsvector; ALTER TABLE {table} ALTER words SET STORAGE EXTERNAL"
         ))?;
     }
+    session.batch(NO_TABLE_WAIT)?;
     let sql = "INSERT INTO kind (name, declaration) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration";
     session.execute(sql, &[kind.name.into(), UNDER_WAY.into()]).map(|_| ())
 }

@@ -1,20 +1,27 @@
 //! The steps by which a kind is made anew: each a transaction of a bounded number of rows.
 
+use std::ops::ControlFlow;
+
 use crate::counters::{BEHIND, CHANGES, RECORDS};
 use crate::document::searched_text;
+use crate::error::outdated;
 use crate::plan::many_table;
 use crate::schema;
 use crate::session::{Cell, Flavour, Session};
 use crate::statements::one_columns;
-use crate::view::HORIZON;
 use crate::{Arity, Class, Document, Kind, Result, StoreError, Text, Txn};
 
-use super::{Remake, Row, Stage, mark_name, outdated, read, write};
+use super::{Remake, Row, Stage, mark_name, read, write};
 
 /// Rows made in one step.
 pub(crate) const STEP_ROWS: usize = 500;
+/// Bytes of their bodies, after which a step takes no more.
+const STEP_BYTES: usize = 16 << 20;
 /// Rows of counts and references that go in one step.
 const STEP_CLEARED: usize = 5_000;
+
+/// The code of a database for values that are not unique.
+const UNIQUE_VIOLATION: &str = "23505";
 
 /// What a step has left to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +30,7 @@ pub(crate) enum Left {
     Steps,
     /// The same; this one has made rows.
     Rows,
-    /// The same, once others' transactions are over.
+    /// The same, once another server has made the indexes.
     Wait,
     /// The indexes of a database, which are made outside of transactions, and one more step.
     Indexes,
@@ -67,9 +74,6 @@ pub(crate) fn step(txn: &mut Txn<'_>, kind: &'static Kind) -> Result<Left> {
             remake.next_if(is_done);
         }
         Stage::Rows => {
-            if others_are_under_way(&mut txn.view.session, &remake)? {
-                return Ok(Left::Wait);
-            }
             let last = if remake.has_rows() { make_rows(txn, kind, &remake)? } else { None };
             remake.last = last.unwrap_or(i64::MAX);
             remake.next_if(last.is_none());
@@ -95,15 +99,6 @@ impl Remake {
     }
 }
 
-/// Whether a transaction is under way in a database that began before the kind was declared anew.
-fn others_are_under_way(session: &mut Session<'_>, remake: &Remake) -> Result<bool> {
-    if session.flavour() == Flavour::Sqlite || remake.begun == 0 {
-        return Ok(false);
-    }
-    let sql = format!("SELECT {HORIZON} <= ?1");
-    Ok(session.first(&sql, &[remake.begun.into()], |row| row.flag(0))? == Some(true))
-}
-
 /// Takes some counts away that nobody asks for, or that are to be made; whether none is left.
 fn clear_facets(session: &mut Session<'_>, kind: &'static Kind, remake: &Remake) -> Result<bool> {
     let made = kind.facets.iter().map(|it| it.name).filter(|name| !remake.facets.iter().any(|it| it == name));
@@ -125,15 +120,8 @@ fn clear_references(
     (table, columns): (&str, &[&str]),
     cursor: &mut Vec<String>,
 ) -> Result<bool> {
-    let names = columns.join(", ");
-    if session.flavour() == Flavour::Postgres {
-        let sql = format!(
-            "DELETE FROM {table} WHERE kind = ?1 AND ({names}) IN \
-             (SELECT {names} FROM {table} WHERE kind = ?1 LIMIT {STEP_CLEARED})"
-        );
-        return Ok(session.execute(&sql, &[kind.name.into()])? < STEP_CLEARED);
-    }
     // No index leads to those of a kind: the whole table goes by, once.
+    let names = columns.join(", ");
     let marks: Vec<String> = (1..=columns.len()).map(|n| format!("?{n}")).collect();
     let sql = format!(
         "SELECT {names} FROM {table} WHERE ({names}) > ({}) ORDER BY {names} LIMIT {STEP_CLEARED}",
@@ -152,9 +140,7 @@ fn clear_references(
         columns.iter().zip(&marks).map(|(name, mark)| format!("{name} = {mark}")).collect();
     let sql = format!("DELETE FROM {table} WHERE {}", conditions.join(" AND "));
     let place = columns.iter().position(|it| *it == "kind").unwrap_or_default();
-    for row in rows.iter().filter(|it| it[place] == kind.name) {
-        session.execute(&sql, &cells(row))?;
-    }
+    each(session, &sql, rows.iter().filter(|it| it[place] == kind.name).map(|it| cells(it)).collect())?;
     Ok(is_done)
 }
 
@@ -166,9 +152,12 @@ fn make_rows(txn: &mut Txn<'_>, kind: &'static Kind, remake: &Remake) -> Result<
         flavour.body(),
         flavour.rows_with_bodies(kind.name)
     );
-    let rows = txn.view.session.all(&sql, &[remake.last.into()], |row| {
+    let (mut rows, mut n_bytes) = (Vec::new(), 0);
+    txn.view.session.rows(&sql, &[remake.last.into()], |row| {
         let document = Document::stored(kind, row.text(2)?, row.bytes(3)?)?;
-        Ok(Row { key: row.int(0)?, class: Class(row.int(1)?), document })
+        n_bytes += document.body.len();
+        rows.push(Row { key: row.int(0)?, class: Class(row.int(1)?), document });
+        Ok(if n_bytes < STEP_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
     for row in &rows {
         let taken = &row.document.taken;
@@ -298,17 +287,20 @@ fn make_index(txn: &mut Txn<'_>, kind: &'static Kind) -> Result<Left> {
 }
 
 /// Says what to do where records share a value that is declared unique.
-fn not_unique(kind: &'static Kind, error: StoreError) -> StoreError {
-    match &error {
-        StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _))
-            if failure.code == rusqlite::ErrorCode::ConstraintViolation =>
-        {
-            StoreError::Query(format!(
-                "{}: {error}: records have a value in common that is declared unique; delete all but one of them, \
-                 or run the version before and change them",
-                kind.name
-            ))
+pub(crate) fn not_unique(kind: &'static Kind, error: StoreError) -> StoreError {
+    let is_violation = match &error {
+        StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => {
+            failure.code == rusqlite::ErrorCode::ConstraintViolation
         }
-        _ => error,
+        StoreError::Postgres { code, .. } => code == UNIQUE_VIOLATION,
+        _ => false,
+    };
+    if !is_violation {
+        return error;
     }
+    StoreError::Query(format!(
+        "{}: {error}: records have a value in common that is declared unique; delete all but one of them, \
+         or run the version before and change them",
+        kind.name
+    ))
 }

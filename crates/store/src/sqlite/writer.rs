@@ -15,6 +15,7 @@ use super::keeper::Keeper;
 use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
+use crate::error::outdated;
 use crate::pending_links;
 use crate::remake;
 use crate::session::Session;
@@ -87,6 +88,11 @@ impl Writer {
             return Ok(());
         }
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Who has made the declarations its own meanwhile counts anew.
+        if let Err(error) = self.numbers() {
+            self.connection.execute_batch("ROLLBACK")?;
+            return Err(error);
+        }
         let mut counters = Counters::default();
         self.put_off.end(&mut counters);
         let mut session = Session::Sqlite(&self.connection);
@@ -279,7 +285,7 @@ impl Writer {
     fn numbers(&self) -> Result<Numbers> {
         let mut session = Session::Sqlite(&self.connection);
         if remake::declared(&mut session)? != self.shared.declared.load(Ordering::Acquire) {
-            return Err(remake::outdated());
+            return Err(outdated());
         }
         let mut read = |name: &str| -> Result<u64> {
             let sql = "SELECT value FROM meta WHERE name = ?1";
