@@ -12,7 +12,8 @@
 //! that is not made. A row that no step has come to is counted by none of the facets that are not made.
 //!
 //! A program of another declaration begins anew with its own. Who has the tenant open with the former one notices in its
-//! next transaction ([`declared`]) and writes no more.
+//! next transaction ([`declared`]), and neither writes nor searches any more. In a database the short transaction waits for
+//! writes under way, which began by the former declaration.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -477,14 +477,12 @@ impl Txn<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, counts
-    /// facets in memory and puts links off. Tells whether it did: a kind with records keeps its indexes. They, and the counts, come back
-    /// at the next start in any case.
+    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, counts facets in memory
+    /// and puts links off. Tells whether it did: not of a kind that is being made anew. All comes back at the next start in any case.
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
         let has_unique = kind.indexes.iter().any(|it| it.uniqueness.refuses());
-        // Steps of making a kind anew write counts, links and indexes themselves.
         let is_put_off = is_empty && !has_unique && self.view.remake(kind)?.is_none();
         if is_put_off {
             self.touched_schema = true;

@@ -167,7 +167,7 @@ fn make_rows(txn: &mut Txn<'_>, kind: &'static Kind, remake: &Remake) -> Result<
     }
     let session = &mut txn.view.session;
     let (sql, values) = update_sql(kind, remake, flavour);
-    each(session, &sql, rows.iter().map(|row| values(row)).collect())?;
+    each(session, &sql, rows.iter().map(values).collect())?;
     let references = || rows.iter().map(|it| (&it.document.id, &it.document.taken));
     if flavour == Flavour::Sqlite {
         for (number, column) in kind.columns.iter().enumerate() {
