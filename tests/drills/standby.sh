@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads from a standby with a maximum lag: it answers anonymous callers, the primary answers logged-in ones.
-# A standby that is too far behind, or dead, is skipped.
+# A standby that is too far behind, knows other declarations, or is dead, is skipped.
 . "$(dirname "$0")/cluster.sh"
 
 make_cluster primary
@@ -60,11 +60,34 @@ sees_both() { [ "$(count hasty)" = 2 ]; }
 wait_for "the primary to be asked instead" sees_both
 for _ in 1 2 3 4 5; do [ "$(count hasty)" = 2 ] || fail "a standby that is too old was asked"; done
 say "a standby that is too far behind is passed over"
+# A server of other declarations makes datasets anew, of which the standby knows nothing yet.
+schema='"pinakes:default"'
+sql primary "UPDATE $schema.kind SET declaration = 'former' WHERE name = 'scicat_dataset'" >/dev/null
+serve newer 3600000
+[ "$(count newer)" = 2 ] || fail "the standby, which knows former declarations alone, was asked: $(count newer) datasets"
 sql standby 'SELECT pg_wal_replay_resume()' >/dev/null
 wait_for "the standby to catch up" caught_up
+# One that says that something is being made anew, which the server may know to be done.
+sql primary "INSERT INTO $schema.meta (name, value, text) VALUES ('remake:none', 0, '')" >/dev/null
+wait_for "the standby to catch up" caught_up
+sql standby 'SELECT pg_wal_replay_pause()' >/dev/null
+wait_for "the standby to stop replaying" is_paused
+add 3
+[ "$(count newer)" = 3 ] || fail "the standby was asked in the middle of making a kind anew"
+sql primary "DELETE FROM $schema.meta WHERE name = 'remake:none'" >/dev/null
+sql standby 'SELECT pg_wal_replay_resume()' >/dev/null
+wait_for "the standby to catch up" caught_up
+sql standby 'SELECT pg_wal_replay_pause()' >/dev/null
+wait_for "the standby to stop replaying" is_paused
+add 4
+[ "$(count newer)" = 3 ] || fail "the standby is not asked again when all is made"
+say "a standby that knows other declarations is passed over"
+sql standby 'SELECT pg_wal_replay_resume()' >/dev/null
+wait_for "the standby to catch up" caught_up
+serve brisk 200
 kill_cluster standby
-for server in patient hasty; do
-    for _ in 1 2 3; do [ "$(count "$server")" = 2 ] || fail "$server shows $(count "$server") without the standby"; done
+for server in newer brisk; do
+    for _ in 1 2 3; do [ "$(count "$server")" = 4 ] || fail "$server shows $(count "$server") without the standby"; done
     ready "$server" || fail "$server is not ready without a standby"
 done
 say "a standby that is dead is passed over"

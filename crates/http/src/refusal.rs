@@ -176,6 +176,7 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
         }
         StoreError::Busy { .. }
         | StoreError::Crowded { .. }
+        | StoreError::Remaking { .. }
         | StoreError::Halted(_)
         | StoreError::NotFlushed(_)
         | StoreError::Commit(_)
@@ -192,9 +193,9 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
 /// Returns the seconds after which a request that the store refused may work.
 pub fn retry_after_s(error: &StoreError) -> Option<u32> {
     match error {
-        StoreError::Busy { retry_after_s, .. } | StoreError::Crowded { retry_after_s, .. } => {
-            Some(*retry_after_s)
-        }
+        StoreError::Busy { retry_after_s, .. }
+        | StoreError::Crowded { retry_after_s, .. }
+        | StoreError::Remaking { retry_after_s, .. } => Some(*retry_after_s),
         StoreError::Closed | StoreError::Conflict(_) | StoreError::Unavailable(_) => Some(1),
         _ => None,
     }

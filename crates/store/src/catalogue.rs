@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Semaphore;
@@ -13,12 +13,14 @@ use crate::classes::Classes;
 use crate::folders::make_folder;
 use crate::index;
 use crate::postgres::Cluster;
+use crate::remake::Remakes;
+use crate::remaker;
 use crate::session::Flavour;
 use crate::sqlite::{self, Sqlite};
 use crate::statements::Statements;
 use crate::tenant::{Engine, Inner};
 use crate::view::Shared;
-use crate::{Kind, Limits, Result, StoreError, Tenant, TenantStats};
+use crate::{Kind, Limits, Result, StoreError, Tenant, TenantInfo, TenantStats};
 
 /// Where the records are kept.
 #[derive(Debug, Clone)]
@@ -50,15 +52,6 @@ impl std::str::FromStr for Location {
              postgres://user:password@host:port/database"
         )))
     }
-}
-
-/// A tenant, as it is listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TenantInfo {
-    /// Its name, also that of its file.
-    pub name: String,
-    /// What was said of it when it was made.
-    pub description: String,
 }
 
 /// The tenants of a server. Clones share it.
@@ -483,6 +476,8 @@ impl Catalogue {
             classes: Classes::new(),
             side,
             indexes: OnceLock::new(),
+            remakes: Remakes::default(),
+            declared: AtomicI64::new(0),
             limits: self.0.limits.clone(),
             budget: self.0.budget.clone(),
         };
@@ -499,7 +494,12 @@ impl Catalogue {
         let (scans, points) = (self.0.scans.clone(), self.0.points.clone());
         let parking = self.0.parking.clone();
         let read_timeout_ms = self.0.limits.read_timeout_ms;
-        Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans, points, parking, read_timeout_ms })))
+        let name = name.to_owned();
+        let remaker = OnceLock::new();
+        let tenant =
+            Tenant(Arc::new(Inner { name, engine, scans, points, parking, read_timeout_ms, remaker }));
+        remaker::start(&tenant)?;
+        Ok(tenant)
     }
 
     /// Closes idle tenants beyond the bound; those in use stay open, however many they are.

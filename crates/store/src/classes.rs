@@ -146,6 +146,11 @@ impl Classes {
             .ok_or_else(|| StoreError::Damaged(format!("{}: class {} is not there", kind.name, class.0)))
     }
 
+    /// Whether a class is remembered.
+    pub(crate) fn knows(&self, kind: &'static Kind, class: Class) -> bool {
+        self.known(kind).by_number.contains_key(&class.0)
+    }
+
     fn known(&self, kind: &'static Kind) -> Arc<KindClasses> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(kind.name).cloned().unwrap_or_default()

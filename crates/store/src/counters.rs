@@ -13,7 +13,7 @@ use crate::document::{CountedValues, Taken};
 use crate::marks::{Mark, MarkHasher};
 use crate::postgres::PgSession;
 use crate::session::{Cell, Flavour, Session};
-use crate::{Class, Counts, Kind, Result};
+use crate::{Class, Counts, Facet, Kind, Result};
 
 /// Stands for all classes together.
 pub(crate) const ALL_CLASSES: i64 = 0;
@@ -89,6 +89,41 @@ impl Counters {
         self.count_lists(kind, taken, difference);
     }
 
+    /// A record that is counted goes over to another class; its facets are not touched.
+    pub(crate) fn move_record(&mut self, kind: &'static Kind, from: Class, to: Class) {
+        if from != to {
+            *self.records.entry((kind.name, from)).or_default() -= 1;
+            *self.records.entry((kind.name, to)).or_default() += 1;
+        }
+    }
+
+    /// Counts a record of a class in or out, and only those of its facets that are `meant`.
+    pub(crate) fn count_partly(
+        &mut self,
+        kind: &'static Kind,
+        taken: &Taken,
+        class: Class,
+        difference: i64,
+        meant: impl Fn(&Facet) -> bool,
+    ) {
+        *self.records.entry((kind.name, class)).or_default() += difference;
+        self.count_facets(kind, taken, difference, meant);
+    }
+
+    /// Counts some of the facets of a record that is counted already.
+    pub(crate) fn count_facets(
+        &mut self,
+        kind: &'static Kind,
+        taken: &Taken,
+        difference: i64,
+        meant: impl Fn(&Facet) -> bool,
+    ) {
+        for (facet, values) in taken.counted.iter().filter(|it| meant(&kind.facets[it.0])) {
+            let list = Counted { kind, facet: *facet, class: taken.class, mark: values.mark() };
+            self.lists.entry(list).or_insert_with(|| (0, Arc::clone(values))).0 += difference;
+        }
+    }
+
     /// Notes a change of a record, for [`CHANGES`].
     pub(crate) fn note_change(&mut self, kind: &'static Kind) {
         *self.changes.entry(kind.name).or_default() += 1;
@@ -111,10 +146,7 @@ impl Counters {
 
     /// Counts the lists of a record that is counted already.
     pub(crate) fn count_lists(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
-        for (facet, values) in &taken.counted {
-            let list = Counted { kind, facet: *facet, class: taken.class, mark: values.mark() };
-            self.lists.entry(list).or_insert_with(|| (0, Arc::clone(values))).0 += difference;
-        }
+        self.count_facets(kind, taken, difference, |_| true);
     }
 
     /// How many lists are gathered.
@@ -313,7 +345,7 @@ pub(crate) fn mark_behind(session: &mut Session<'_>, kind: &str) -> Result<()> {
 }
 
 /// Says that they are.
-fn unmark_behind(session: &mut Session<'_>, kind: &str) -> Result<()> {
+pub(crate) fn unmark_behind(session: &mut Session<'_>, kind: &str) -> Result<()> {
     session
         .execute("DELETE FROM facet WHERE kind = ?1 AND facet = ?2", &[kind.into(), BEHIND.into()])
         .map(|_| ())

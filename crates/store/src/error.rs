@@ -39,6 +39,17 @@ pub enum StoreError {
         /// Seconds after which a retry makes sense.
         retry_after_s: u32,
     },
+    /// A kind is being made anew after its declaration changed, and this needs what is not made yet; try again after
+    /// `retry_after_s` seconds.
+    #[error(
+        "{kind} is being made anew for this version, and this needs what is not made yet; try again in {retry_after_s} s"
+    )]
+    Remaking {
+        /// Name of the kind.
+        kind: &'static str,
+        /// Seconds after which a retry makes sense.
+        retry_after_s: u32,
+    },
     /// The tenant does not exist.
     #[error("no tenant named {0:?}; `pinakes tenant list` shows those that exist")]
     UnknownTenant(String),
@@ -174,3 +185,10 @@ impl From<tantivy::TantivyError> for StoreError {
 
 /// What a call of the store gives.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Says that declarations have changed since the tenant was opened.
+pub(crate) fn outdated() -> StoreError {
+    StoreError::Unavailable(
+        "another version of pinakes has opened this tenant and made its declarations its own; run one of the two".to_owned(),
+    )
+}

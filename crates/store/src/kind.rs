@@ -63,6 +63,11 @@ impl Kind {
         }
     }
 
+    /// The same declaration once more.
+    pub(crate) const fn again(&self) -> Self {
+        Self { ..*self }
+    }
+
     /// The column that holds `path`, if one was declared for it.
     pub fn column_of(&self, path: &Path) -> Option<&'static Column> {
         self.columns.iter().find(|column| path.is_dotted(column.path))
@@ -147,14 +152,7 @@ impl Kind {
     /// The declaration as text: when it differs from the one a tenant was written with, columns, indexes
     /// and counts are made anew from the bodies. Functions count by the facet's name.
     pub(crate) fn declaration(&self) -> String {
-        let facets = self.facets.iter().map(|facet| {
-            let counts = match facet.counts {
-                Counts::Values => "values",
-                Counts::Days => "days",
-                Counts::Strings(_) => "strings",
-            };
-            format!("{}:{}:{counts}", facet.name, facet.path)
-        });
+        let facets = self.facets.iter().map(Facet::declared);
         let is_folded = self.identifiers.iter().any(|it| identifiers::is_folded(it.scheme));
         let folded = if is_folded { " folded" } else { "" };
         format!(
@@ -170,6 +168,28 @@ impl Kind {
             self.indexes
         )
     }
+}
+
+/// The parts of a declaration's text: id, columns, facets, classes, text, identifiers, links, members, indexes. `None` for a text
+/// of another form.
+pub(crate) fn sections(declaration: &str) -> Option<[&str; 9]> {
+    const BEGIN: [&str; 8] = [
+        "; columns ",
+        "; facets ",
+        "; classes ",
+        "; text ",
+        "; identifiers ",
+        "; links ",
+        "; members ",
+        INDEXES,
+    ];
+    let mut parts = [""; 9];
+    let mut rest = declaration;
+    for (number, begin) in BEGIN.into_iter().enumerate() {
+        (parts[number], rest) = rest.split_once(begin)?;
+    }
+    parts[8] = rest;
+    Some(parts)
 }
 
 /// Begins the indexes in a declaration's text, which come last.
@@ -203,6 +223,10 @@ impl Column {
     /// A column named as its path, over a list of values; always indexed.
     pub const fn many(path: &'static str, ty: Type) -> Self {
         Self { name: path, path, ty, arity: Arity::Many }
+    }
+    /// The same once more.
+    pub(crate) const fn again(&self) -> Self {
+        Self { ..*self }
     }
     /// A column with a name of its own, for a nested path.
     pub const fn at(name: &'static str, path: &'static str, ty: Type) -> Self {
@@ -254,6 +278,10 @@ impl Index {
     /// An index that refuses equal values with [`crate::StoreError::Duplicate`].
     pub const fn unique(columns: &'static [&'static str]) -> Self {
         Self { columns, uniqueness: Uniqueness::Unique }
+    }
+    /// The same once more.
+    pub(crate) const fn again(&self) -> Self {
+        Self { ..*self }
     }
     /// Whether every record is in it.
     pub(crate) fn is_over_all(&self) -> bool {
@@ -313,6 +341,19 @@ impl Facet {
     /// Counts the values of a field, each element of a list for itself.
     pub const fn values(path: &'static str) -> Self {
         Self { name: path, path, counts: Counts::Values }
+    }
+    /// As it stands in a declaration's text.
+    pub(crate) fn declared(&self) -> String {
+        let counts = match self.counts {
+            Counts::Values => "values",
+            Counts::Days => "days",
+            Counts::Strings(_) => "strings",
+        };
+        format!("{}:{}:{counts}", self.name, self.path)
+    }
+    /// The same once more.
+    pub(crate) const fn again(&self) -> Self {
+        Self { ..*self }
     }
     /// Counts the days (UTC, `YYYY-MM-DD`) of an instant.
     pub const fn days(path: &'static str) -> Self {

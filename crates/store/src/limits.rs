@@ -83,6 +83,12 @@ pub struct Limits {
     /// Between two commits of a search index at least, in milliseconds (300): what was changed since is looked at by each
     /// search.
     pub index_pause_ms: u64,
+    /// Records of a kind whose declaration has changed that are made anew before a tenant is served (10,000). The rest follows
+    /// beside reads and writes.
+    pub remake_records_first: u64,
+    /// Pause between two steps of that, in milliseconds (20), and at least as long as the step took: writes of others come in
+    /// between.
+    pub remake_pause_ms: u64,
 
     /// Accounts kept resolved, by token (10,000).
     pub cached_callers: usize,
@@ -139,6 +145,8 @@ impl Default for Limits {
             log_bytes: 64 << 20,
             index_memory_bytes: 256 << 20,
             index_pause_ms: 300,
+            remake_records_first: 10_000,
+            remake_pause_ms: 20,
             cached_callers: 10_000,
             password_checks: 2,
             password_queue: 256,

@@ -185,11 +185,12 @@ fn insert_texts<const N: usize>(connection: &Connection, sql: &str, mut rows: Ve
     Ok(())
 }
 
-const INSERT_IDENTIFIER: &str = "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4)";
+// One of a former declaration may be there that is not cleared away yet; a record brings each once.
+const INSERT_IDENTIFIER: &str =
+    "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
 const DELETE_IDENTIFIER: &str =
     "DELETE FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
-const INSERT_LINK: &str =
-    "INSERT INTO link (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5)";
+const INSERT_LINK: &str = "INSERT INTO link (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
 const DELETE_LINK: &str =
     "DELETE FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
 

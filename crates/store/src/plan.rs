@@ -39,7 +39,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Takes `filter` apart for `kind`. On an instant's column, a text means the instant that it states.
+    /// Takes `filter` apart for `kind`; it is [`typed`].
     pub(crate) fn of(
         session: &mut Session<'_>,
         state: State,
@@ -47,7 +47,6 @@ impl Plan {
         kind: &'static Kind,
         filter: &Expr,
     ) -> Result<Self> {
-        let filter = &typed(kind, filter);
         let mut conjuncts = Vec::new();
         flatten(filter, &mut conjuncts);
         let (on_class, others): (Vec<_>, Vec<_>) =
@@ -172,7 +171,7 @@ fn counted_text(value: &Value) -> Option<String> {
 }
 
 /// The condition with texts on instants' columns made instants.
-fn typed(kind: &Kind, expr: &Expr) -> Expr {
+pub(crate) fn typed(kind: &Kind, expr: &Expr) -> Expr {
     let is_instant = |path: &Path| kind.column_of(path).is_some_and(|it| it.ty == Type::Instant);
     let end = |end: &End| match end {
         End::Open => End::Open,

@@ -1,170 +1,433 @@
-//! A kind whose declaration has changed: everything that it governs is made anew from the bodies, in the embedded engine.
+//! A kind whose declaration has changed: what differs is made anew from the bodies, beside reads and writes.
 //!
-//! It is done in steps, each a transaction of a bounded number of rows, so that a kill costs one of them: how far it has come
-//! stands in the file. Meanwhile the kind is known by no declaration, its old rows stay where they are, and the new ones
-//! gather beside them. So a program of the version before, if it is started then, begins with its own declaration from the old
-//! rows. Who has the file open alone takes the steps one by one, and nobody sees the kind between them. Where others have it
-//! open as well, all steps are one transaction, and they see what was before or what comes after.
+//! Rows and bodies stay where they are. One short transaction ([`begin`]) takes away what the new declaration does not ask
+//! for, adds empty columns, and notes what is not made yet: columns, facets, classes, identifiers, links, words, indexes.
+//! What both declarations have alike is never touched. From then on writers write whole rows of the new declaration, and
+//! steps of a bounded number of rows ([`step`]) do the same for the rows that nobody writes. How far they are stands in the
+//! tenant, and every transaction that needs to know reads it there, so that any number of processes may read, write and
+//! take steps at once, and a kill costs one step.
 //!
-//! Classes stay: what a server knows of them never becomes untrue.
+//! Until it is over a search is planned without what is not made ([`Remaking::made`]): the bodies decide instead. What only
+//! a table of references can tell is refused ([`StoreError::Remaking`]), and so are records of a kind with a unique index
+//! that is not made. A row that no step has come to is counted by none of the facets that are not made.
+//!
+//! A program of another declaration begins anew with its own. Who has the tenant open with the former one notices in its
+//! next transaction ([`declared`]), and neither writes nor searches any more. In a database the short transaction waits for
+//! writes under way, which began by the former declaration.
 
-use crate::counters::Counters;
-use crate::document::Taken;
-use crate::narrow::{Head, write_references, write_row};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::counters;
+use crate::document::{Document, class_of, class_text};
+use crate::error::outdated;
+use crate::kind::{differ_in_indexes_only, sections};
 use crate::pending_links;
-use crate::schema::{
-    Changed, create_beside, create_fixed_indexes, create_indexes, create_rows, drop_made_indexes, know,
-};
-use crate::session::Session;
-use crate::statements::KindStatements;
-use crate::txn::ensure_class;
-use crate::users::Users;
-use crate::whole_lists;
-use crate::{Kind, Result, StoreError};
+use crate::schema::{self, Changed};
+use crate::session::{Cell, Flavour, Session};
+use crate::{Class, Column, Facet, Index, Kind, Record, Result, StoreError, Text};
 
-/// Rows made anew in one step.
-const STEP_ROWS: i64 = 1_000;
+mod steps;
+
+pub(crate) use steps::{Left, STEP_ROWS, not_unique, step};
+
 /// What stands for the declaration of a kind that is being made anew.
-const UNDER_WAY: &str = "";
+pub(crate) const UNDER_WAY: &str = "";
 /// Begins the name of what says how far it has come; the rest is the kind's.
 const MARK: &str = "remake:";
+/// Seconds after which to ask again for what is not made yet.
+const RETRY_AFTER_S: u32 = 5;
+/// Classes of records that no step has come to, remembered at most.
+const MOST_COMPUTED: usize = 100_000;
 
-/// What a step has left to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
-    Steps,
-    Nothing,
+/// What of a kind is not made yet, and how far it is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Remake {
+    declaration: String,
+    /// Names of columns.
+    columns: Vec<String>,
+    /// Names of facets. All of them where classes are not made.
+    facets: Vec<String>,
+    /// Numbers of indexes, by their places in the declaration.
+    indexes: Vec<usize>,
+    classes: bool,
+    identifiers: bool,
+    links: bool,
+    /// The column of words, in a database.
+    words: bool,
+    /// Columns of former declarations, which get empty.
+    gone: Vec<String>,
+    /// Whether counts are not asked for any more.
+    #[serde(default)]
+    drops_counts: bool,
+    stage: Stage,
+    /// Where the clearing of a table of references is.
+    cursor: Vec<String>,
+    /// The last row that is made.
+    #[serde(skip)]
+    last: i64,
 }
 
-/// Begins to make kinds anew, in the transaction under way; those that are left, to be made in steps. None are where others
-/// have the file open.
-pub(crate) fn begin_all(
-    session: &mut Session<'_>,
-    changed: Vec<Changed>,
-    users: Users,
-) -> Result<Vec<&'static Kind>> {
-    for it in &changed {
-        begin(session, it)?;
-        if users == Users::Others {
-            while step(session, it.kind)? == Left::Steps {}
+/// What is done next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Stage {
+    /// Counts that are not asked for any more, or are to be made, go.
+    #[default]
+    Facets,
+    /// The same of identifiers.
+    Identifiers,
+    /// The same of links.
+    Links,
+    /// Rows are made.
+    Rows,
+    /// All rows are made.
+    Indexes,
+}
+
+impl Remake {
+    /// What of `kind` differs from the declaration in force.
+    fn between(declaration: &str, kind: &'static Kind) -> Self {
+        let own = kind.declaration();
+        let (old, new) = (sections(declaration), sections(&own));
+        let differs = |number: usize| match (&old, &new) {
+            (Some(old), Some(new)) => old[number] != new[number],
+            _ => true,
+        };
+        let has = |number: usize, text: &str| old.as_ref().is_some_and(|it| it[number].contains(text));
+        let classes = differs(3);
+        let columns: Vec<String> = kind
+            .columns
+            .iter()
+            .filter(|it| !has(1, &format!("{it:?}")))
+            .map(|it| it.name.to_owned())
+            .collect();
+        let facets = kind.facets.iter().filter(|it| classes || !has(2, &format!("{:?}", it.declared())));
+        let is_made = |index: &Index| {
+            has(8, &format!("{index:?}"))
+                && !index.columns.iter().any(|name| columns.iter().any(|it| it == name))
+        };
+        Self {
+            declaration: own.clone(),
+            facets: facets.map(|it| it.name.to_owned()).collect(),
+            indexes: (0..kind.indexes.len()).filter(|it| !is_made(&kind.indexes[*it])).collect(),
+            classes,
+            identifiers: differs(5),
+            links: differs(6),
+            words: differs(4),
+            drops_counts: differs(2),
+            columns,
+            ..Self::default()
         }
     }
-    Ok(changed.into_iter().filter(|_| users == Users::None).map(|it| it.kind).collect())
+
+    /// Whether any row has to be made.
+    fn has_rows(&self) -> bool {
+        let lists = [&self.columns, &self.facets, &self.gone];
+        lists.iter().any(|it| !it.is_empty()) || self.classes || self.identifiers || self.links || self.words
+    }
+
+    /// Whether anything has to be done but for indexes.
+    fn has_work(&self) -> bool {
+        self.has_rows() || self.drops_counts
+    }
+
+    /// Whether all rows are as its declaration has them.
+    fn has_all_rows(&self) -> bool {
+        self.stage == Stage::Indexes || !self.has_work()
+    }
+
+    /// Whether indexes are all that is left.
+    pub(crate) fn is_at_indexes(&self) -> bool {
+        self.stage == Stage::Indexes
+    }
+
+    fn lacks_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|it| it == name)
+    }
+
+    /// Whether the counts of a facet have the record of a row in them. New rows of a database have no key yet: a step comes to
+    /// them.
+    pub(crate) fn counts(&self, facet: &str, key: Option<i64>) -> bool {
+        let is_made = match self.stage {
+            Stage::Facets | Stage::Identifiers | Stage::Links => false,
+            Stage::Rows => key.is_some_and(|it| it <= self.last),
+            Stage::Indexes => true,
+        };
+        is_made || !self.facets.iter().any(|it| it == facet)
+    }
+
+    /// Errors: a search for words needs the column of words, which is not made.
+    pub(crate) fn require_words(&self, kind: &'static Kind, flavour: Flavour) -> Result<()> {
+        if self.words && flavour == Flavour::Postgres { Err(not_yet(kind)) } else { Ok(()) }
+    }
 }
 
-/// Begins, unless it is begun.
-fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<()> {
+/// What this process knows of a kind that is being made anew. It stays true until the end; how far it is stands in the tenant.
+#[derive(Debug)]
+pub(crate) struct Remaking {
+    /// The kind without what is not made.
+    pub(crate) made: &'static Kind,
+    remake: Remake,
+    /// Class fields of records that no step has come to: those of late, and those before.
+    computed: Mutex<[HashMap<Class, Arc<Json>>; 2]>,
+}
+
+impl Remaking {
+    fn of(kind: &'static Kind, remake: Remake) -> Self {
+        Self { made: without(kind, &remake), remake, computed: Mutex::default() }
+    }
+
+    /// Gives a record the class that its body has by the new declaration.
+    pub(crate) fn classify(&self, kind: &'static Kind, record: &mut Record) -> Result<()> {
+        let body = record.json()?;
+        let text = class_text(kind, &body);
+        record.class = class_of(&text);
+        let mut computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
+        let [late, before] = &mut *computed;
+        if late.contains_key(&record.class) {
+            return Ok(());
+        }
+        let fields = match before.get(&record.class) {
+            Some(fields) => Arc::clone(fields),
+            None => Arc::new(
+                serde_json::from_str(&text)
+                    .map_err(|error| StoreError::Damaged(format!("{}: a class: {error}", kind.name)))?,
+            ),
+        };
+        if MOST_COMPUTED <= late.len() {
+            *before = std::mem::take(late);
+        }
+        late.insert(record.class, fields);
+        Ok(())
+    }
+
+    /// The class fields of a class that [`Remaking::classify`] gave.
+    pub(crate) fn class(&self, class: Class) -> Option<Arc<Json>> {
+        let computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
+        computed.iter().find_map(|it| it.get(&class)).cloned()
+    }
+
+    /// Whether the class that stands in a row may be that of the former declaration.
+    pub(crate) fn lacks_classes(&self) -> bool {
+        self.remake.classes
+    }
+
+    /// Whether identifiers of a scheme are missing.
+    pub(crate) fn lacks_identifiers(&self, kind: &Kind, scheme: &str) -> bool {
+        self.remake.identifiers && kind.identifiers.iter().any(|it| it.scheme == scheme)
+    }
+
+    /// Whether links of a relation to a kind are missing.
+    pub(crate) fn lacks_links(&self, kind: &Kind, to: &str, relation: &str) -> bool {
+        self.remake.links && kind.links.iter().any(|it| it.to == to && it.relation == relation)
+    }
+
+    /// Whether it cannot be told if a value is unique.
+    pub(crate) fn lacks_unique(&self, kind: &Kind) -> bool {
+        self.remake.indexes.iter().any(|it| kind.indexes[*it].uniqueness.refuses())
+    }
+}
+
+/// The kinds of a tenant that are being made anew, as far as this process knows.
+#[derive(Debug, Default)]
+pub(crate) struct Remakes(Mutex<Option<Arc<UnderWay>>>);
+
+/// Some of them.
+pub(crate) type UnderWay = HashMap<&'static str, Arc<Remaking>>;
+
+impl Remakes {
+    /// Those under way. To be taken before the snapshot begins that it is used with: what is over by then is not among them.
+    pub(crate) fn current(&self) -> Option<Arc<UnderWay>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, begun: Vec<(&'static Kind, Remake)>) {
+        let map: UnderWay =
+            begun.into_iter().map(|(kind, it)| (kind.name, Arc::new(Remaking::of(kind, it)))).collect();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (!map.is_empty()).then(|| Arc::new(map));
+    }
+
+    /// That of a kind is over.
+    pub(crate) fn end(&self, kind: &Kind) {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = place.as_deref().cloned().unwrap_or_default();
+        left.remove(kind.name);
+        *place = (!left.is_empty()).then(|| Arc::new(left));
+    }
+}
+
+/// A kind without what is not made; it lives as long as the process.
+fn without(kind: &'static Kind, remake: &Remake) -> &'static Kind {
+    let columns = kind.columns.iter().filter(|it| !remake.lacks_column(it.name));
+    let facets = kind.facets.iter().filter(|it| !remake.facets.iter().any(|name| name == it.name));
+    let indexes = kind.indexes.iter().enumerate().filter(|it| !remake.indexes.contains(&it.0));
+    Box::leak(Box::new(Kind {
+        columns: columns.map(Column::again).collect::<Vec<_>>().leak(),
+        facets: facets.map(Facet::again).collect::<Vec<_>>().leak(),
+        indexes: indexes.map(|it| it.1.again()).collect::<Vec<_>>().leak(),
+        class_fields: if remake.classes { &[] } else { kind.class_fields },
+        ..Kind::again(kind)
+    }))
+}
+
+/// Says that something of a kind is not made yet.
+pub(crate) fn not_yet(kind: &'static Kind) -> StoreError {
+    StoreError::Remaking { kind: kind.name, retry_after_s: RETRY_AFTER_S }
+}
+
+/// Begins to make a kind anew, unless that is begun: a short transaction, which is under way.
+pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Remake> {
     let kind = changed.kind;
-    let name = kind.name;
-    if changed.declaration == UNDER_WAY && mark(session, kind)?.is_some() {
-        return Ok(());
-    }
-    forget(session, kind)?;
-    drop_made_indexes(session, kind)?;
-    for table in changed.tables.split_whitespace() {
-        session.batch(&format!("DROP TABLE {table}"))?;
-    }
-    for sql in [
-        "DELETE FROM facet WHERE kind = ?1",
-        "DELETE FROM identifier WHERE kind = ?1",
-        "DELETE FROM link WHERE kind = ?1",
-    ] {
-        session.execute(sql, &[name.into()])?;
-    }
-    pending_links::forget(session, name)?;
-    whole_lists::forget(session, kind)?;
-    create_rows(session, kind, &rows_table(kind))?;
-    create_beside(session, kind)?;
-    know(session, kind, UNDER_WAY)?;
-    let sql = "INSERT INTO meta (name, value, text) VALUES (?1, ?2, ?3)";
-    let values = [mark_name(kind).as_str().into(), i64::MIN.into(), kind.declaration().as_str().into()];
-    session.execute(sql, &values).map(|_| ())
-}
-
-/// Takes the next step.
-pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Left> {
-    let Some(last) = mark(session, kind)? else {
-        return Err(StoreError::Unavailable(format!(
-            "{} was being made anew for this version, and another version has begun to make it its own; run one of them",
-            kind.name
-        )));
-    };
-    let sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
-    if session.first(sql, &[rows_table(kind).as_str().into()], |_| Ok(()))?.is_some() {
-        if let Some(last) = take_over(session, kind, last)? {
-            let sql = "UPDATE meta SET value = ?2 WHERE name = ?1";
-            session.execute(sql, &[mark_name(kind).as_str().into(), last.into()])?;
-        } else {
-            let name = kind.name;
-            session.batch(&format!(
-                "DROP TABLE \"k_{name}\"; ALTER TABLE \"{}\" RENAME TO \"k_{name}\"",
-                rows_table(kind)
-            ))?;
-            create_fixed_indexes(session, kind)?;
+    let was_under_way = changed.declaration == UNDER_WAY;
+    let mut former = changed.declaration.clone();
+    if was_under_way {
+        match noted(session, kind)? {
+            Some(remake) if remake.declaration == kind.declaration() => return Ok(remake),
+            Some(remake) if remake.has_all_rows() => former = remake.declaration,
+            Some(_) => {}
+            None => recount_records(session, kind)?,
         }
-        return Ok(Left::Steps);
     }
-    create_indexes(session, kind)?;
-    forget(session, kind)?;
-    know(session, kind, &kind.declaration())?;
-    Ok(Left::Nothing)
+    let mut remake = Remake::between(&former, kind);
+    if was_under_way {
+        // Nobody knows which are there.
+        remake.indexes = (0..kind.indexes.len()).collect();
+    }
+    // Counts of a bulk load that did not end are not up to now.
+    if counters::is_behind(session, kind.name)? {
+        counters::unmark_behind(session, kind.name)?;
+        remake.facets = kind.facets.iter().map(|it| it.name.to_owned()).collect();
+    }
+    let reshaped = Reshaped::of(kind, &remake);
+    if let Session::Postgres(_) = session {
+        crate::postgres::schema::reshape(session, kind, &reshaped)?;
+    } else {
+        remake.gone = schema::reshape(session, changed, &reshaped)?;
+        schema::know(session, kind, UNDER_WAY)?;
+        if remake.links {
+            pending_links::forget(session, kind.name)?;
+        }
+        let sql = format!(
+            "DELETE FROM facet_list WHERE kind = ?1 AND NOT ({})",
+            session.flavour().in_set("facet", 2)
+        );
+        let is_made = |it: &&Facet| !remake.facets.iter().any(|name| name == it.name);
+        let made = kind.facets.iter().filter(is_made).map(|it| it.name.into()).collect();
+        session.execute(&sql, &[kind.name.into(), Cell::Set(made)])?;
+    }
+    // Who knows other indexes alone reads and writes the same.
+    if was_under_way || remake.has_work() || !differ_in_indexes_only(&former, &remake.declaration) {
+        let sql = "INSERT INTO meta (name, value) VALUES ('declared', 1) \
+                   ON CONFLICT (name) DO UPDATE SET value = meta.value + 1";
+        session.execute(sql, &[])?;
+    }
+    session.execute("DELETE FROM meta WHERE name = ?1", &[mark_name(kind).as_str().into()])?;
+    let sql = "INSERT INTO meta (name, value, text) VALUES (?1, ?2, ?3)";
+    remake.last = i64::MIN;
+    let values = [mark_name(kind).as_str().into(), remake.last.into(), text_of(&remake)?];
+    session.execute(sql, &values)?;
+    tracing::info!(kind = kind.name, "making a kind anew beside serving, as its declaration has changed");
+    Ok(remake)
 }
 
-/// Forgets that a kind was being made anew, with what was made.
-fn forget(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
-    session.batch(&format!("DROP TABLE IF EXISTS \"{}\"", rows_table(kind)))?;
-    session.execute("DELETE FROM meta WHERE name = ?1", &[mark_name(kind).as_str().into()]).map(|_| ())
+/// What of a kind's tables changes.
+pub(crate) struct Reshaped {
+    /// Columns that begin empty.
+    pub(crate) columns: Vec<&'static Column>,
+    /// Indexes that stay.
+    pub(crate) indexes: Vec<&'static Index>,
+    /// Whether the column of words begins empty, in a database.
+    pub(crate) words: bool,
+    /// Whether a former one goes.
+    pub(crate) drops_words: bool,
 }
 
-/// Where the new rows gather.
-fn rows_table(kind: &Kind) -> String {
-    format!("new_{}", kind.name)
+impl Reshaped {
+    fn of(kind: &'static Kind, remake: &Remake) -> Self {
+        let stays = |it: &(usize, &'static Index)| !remake.indexes.contains(&it.0);
+        Self {
+            columns: kind.columns.iter().filter(|it| remake.lacks_column(it.name)).collect(),
+            indexes: kind.indexes.iter().enumerate().filter(stays).map(|it| it.1).collect(),
+            words: remake.words && kind.text != Text::None,
+            drops_words: remake.words,
+        }
+    }
+
+    /// Whether a column begins empty.
+    pub(crate) fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|it| it.name == column)
+    }
+}
+
+/// Counts records by the classes in their rows, where nobody knows what was counted: a file of a former format, or what a former
+/// version was about to make anew.
+fn recount_records(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    let name = kind.name;
+    session.execute(
+        "DELETE FROM facet WHERE kind = ?1 AND facet = ?2",
+        &[name.into(), counters::RECORDS.into()],
+    )?;
+    let (column, slot) = match session {
+        Session::Postgres(session) => (", slot", format!(", {}", session.slot)),
+        _ => {
+            session.batch(&format!("DROP TABLE IF EXISTS \"new_{name}\""))?;
+            ("", String::new())
+        }
+    };
+    for (class, group) in [("class", " GROUP BY class"), ("0", " HAVING 0 < count(*)")] {
+        session.batch(&format!(
+            "INSERT INTO facet (kind, facet, class, value, n{column}) \
+             SELECT '{name}', '', {class}, '', count(*){slot} FROM \"k_{name}\"{group}"
+        ))?;
+    }
+    Ok(())
+}
+
+/// How often declarations of a tenant have changed: who opened it before does not know what is stored now.
+pub(crate) fn declared(session: &mut Session<'_>) -> Result<i64> {
+    let sql = "SELECT value FROM meta WHERE name = 'declared'";
+    Ok(session.first(sql, &[], |row| row.int(0))?.unwrap_or(0))
+}
+
+/// How far a kind is, in the transaction or snapshot under way; `None` when nothing of it is missing.
+///
+/// Errors: a program of another declaration has begun to make it its own.
+pub(crate) fn read(session: &mut Session<'_>, kind: &'static Kind) -> Result<Option<Remake>> {
+    match noted(session, kind)? {
+        Some(remake) if remake.declaration != kind.declaration() => Err(outdated()),
+        noted => Ok(noted),
+    }
+}
+
+/// The same, whatever declaration it is for. What a program before this way of making kinds anew has written is nothing.
+fn noted(session: &mut Session<'_>, kind: &Kind) -> Result<Option<Remake>> {
+    let sql = "SELECT value, text FROM meta WHERE name = ?1";
+    let found =
+        session.first(sql, &[mark_name(kind).as_str().into()], |row| Ok((row.int(0)?, row.text(1)?)))?;
+    let Some((last, text)) = found else { return Ok(None) };
+    Ok(serde_json::from_str::<Remake>(&text).ok().map(|remake| Remake { last, ..remake }))
+}
+
+fn write(session: &mut Session<'_>, kind: &'static Kind, remake: &Remake) -> Result<()> {
+    let values = [mark_name(kind).as_str().into(), remake.last.into(), text_of(remake)?];
+    session.execute("UPDATE meta SET value = ?2, text = ?3 WHERE name = ?1", &values).map(|_| ())
+}
+
+fn text_of(remake: &Remake) -> Result<Cell> {
+    serde_json::to_string(remake).map(Cell::Text).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
 fn mark_name(kind: &Kind) -> String {
     format!("{MARK}{}", kind.name)
 }
 
-/// The last row that was taken over for this declaration.
-fn mark(session: &mut Session<'_>, kind: &Kind) -> Result<Option<i64>> {
-    let sql = "SELECT m.value FROM meta m, kind k WHERE m.name = ?1 AND m.text = ?2 AND k.name = ?3 AND k.declaration = ?4";
-    let values = [
-        mark_name(kind).as_str().into(),
-        kind.declaration().as_str().into(),
-        kind.name.into(),
-        UNDER_WAY.into(),
-    ];
-    session.first(sql, &values, |row| row.int(0))
-}
-
-/// Makes the rows that come next anew; the key of the last, `None` when there is none left.
-fn take_over(session: &mut Session<'_>, kind: &'static Kind, last: i64) -> Result<Option<i64>> {
-    let name = kind.name;
-    let had_list = session
-        .first(&format!("SELECT 1 FROM pragma_table_info('k_{name}') WHERE name = 'list'"), &[], |_| Ok(()))?
-        .is_some();
-    let list = if had_list && kind.members.is_some() { "o.list, o.n_members" } else { "NULL, 0" };
-    let sql = format!(
-        "SELECT o.key, o.id, o.version, o.sequence, b.body, {list} FROM \"k_{name}\" o JOIN \"b_{name}\" b ON b.key = o.key \
-         WHERE ?1 < o.key ORDER BY o.key LIMIT {STEP_ROWS}"
-    );
-    let rows = session.all(&sql, &[last.into()], |row| {
-        let list = row.optional_int(5)?.map(|list| (list, row.int(6).unwrap_or(0)));
-        Ok((row.int(0)?, row.text(1)?, row.int(2)?, row.int(3)?, row.bytes(4)?, list))
-    })?;
-    let statements = KindStatements::into_table(kind, &rows_table(kind));
-    let mut counters = Counters::default();
-    let end = rows.last().map(|it| it.0);
-    for (key, id, version, sequence, body, list) in rows {
-        let body = serde_json::from_slice(&body)
-            .map_err(|error| StoreError::Damaged(format!("{name} {id:?}: {error}")))?;
-        let taken = Taken::from(kind, &body);
-        ensure_class(session, kind, &taken)?;
-        let head = Head { key: Some(key), id: &id, version, sequence, list };
-        write_row(session, &statements, kind, head, &taken)?;
-        write_references(session, &statements, kind, key, &id, &taken)?;
-        counters.count(kind, &taken, 1);
-    }
-    counters.flush(session)?;
-    Ok(end)
+/// A row that is to be made.
+struct Row {
+    key: i64,
+    /// The class that stands in it.
+    class: Class,
+    document: Document,
 }

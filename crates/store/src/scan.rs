@@ -15,7 +15,8 @@ use self::sorting::Sorting;
 use crate::counters::RECORDS;
 use crate::document::day_text;
 use crate::index::{Decider, Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
-use crate::plan::{Equality, Plan};
+use crate::plan::{Equality, Plan, typed};
+use crate::remake;
 use crate::session::{Cell, Flavour};
 use crate::statements::one_columns;
 use crate::view::State;
@@ -39,6 +40,9 @@ const MOST_ROWS: u64 = 1 << 62;
 
 /// A query on its way to its answer.
 pub(crate) struct Scan {
+    /// As it is declared.
+    declared: &'static Kind,
+    /// The same; while it is made anew, without what is not made.
     kind: &'static Kind,
     query: Query,
     plan: Plan,
@@ -51,13 +55,38 @@ impl Scan {
                 "a page `after` a record needs the insertion order; leave the order out".to_owned(),
             ));
         }
-        let plan = Plan::of(&mut view.session, view.state, &view.shared.classes, kind, &query.filter)?;
+        view.require_declared()?;
+        let (declared, remake) = (kind, view.remake(kind)?);
+        let made = if remake.is_some() { view.remaking(kind).map(|it| it.made) } else { None };
+        let kind = made.unwrap_or(declared);
+        let condition = typed(declared, &query.filter);
+        let plan = Plan::of(&mut view.session, view.state, &view.shared.classes, kind, &condition)?;
+        if let Some(remake) = remake.filter(|_| plan.has_text) {
+            remake.require_words(declared, view.session.flavour())?;
+        }
         // A window that ends behind all that a tenant can hold has no end; PostgreSQL refuses numbers beyond its own.
         let skip = query.skip.min(MOST_ROWS);
         let limit = query.limit.filter(|limit| *limit < MOST_ROWS);
-        let scan = Self { kind, query: Query { skip, limit, ..query.clone() }, plan };
+        let scan = Self { declared, kind, query: Query { skip, limit, ..query.clone() }, plan };
+        if view.state == State::Open {
+            scan.refuse_bodies(view, &condition)?;
+        }
         scan.leave_standby(view)?;
         Ok(scan)
+    }
+
+    /// Errors: a writer would read all bodies for what columns tell when its kind is made anew. Others would wait for it.
+    fn refuse_bodies(&self, view: &mut View<'_>, condition: &Expr) -> Result<()> {
+        if std::ptr::eq(self.kind, self.declared) {
+            return Ok(());
+        }
+        let classes = &view.shared.classes;
+        let whole = Plan::of(&mut view.session, view.state, classes, self.declared, condition)?;
+        let has_order =
+            |it: &Order| self.declared.is_id(&it.path) || self.declared.column_of(&it.path).is_some();
+        let is_decided = whole.residual.is_none() && self.query.order.iter().all(has_order);
+        let reads_bodies = self.plan.residual.is_some() || self.order_columns().is_none();
+        if is_decided && reads_bodies { Err(remake::not_yet(self.declared)) } else { Ok(()) }
     }
 
     /// A standby, whose snapshot the search index does not know, would read bodies for what the primary finds in it.
@@ -106,7 +135,7 @@ impl Scan {
 
     /// The window of rows in the order of what their bodies hold.
     fn keys_of_bodies(&self, view: &mut View<'_>, keys: &[i64]) -> Result<Vec<i64>> {
-        let mut rows = Sorting::of(self.kind, &self.query);
+        let mut rows = Sorting::of(self.declared, &self.query);
         for step in keys.chunks(STEP_BODIES) {
             for record in view.by_keys(self.kind, step)? {
                 rows.add(record.key, &record.json()?);
@@ -196,6 +225,9 @@ impl Scan {
 
     /// The search index, where it may answer.
     fn index(&self, view: &View<'_>) -> Option<Arc<Snapshot>> {
+        if !std::ptr::eq(self.kind, self.declared) {
+            return None;
+        }
         let snapshot = view.indexes.as_ref()?.get(self.kind.name)?;
         let has_residual = self.plan.residual.is_some();
         let reads_bodies = has_residual || self.plan.has_text || self.order_columns().is_none();
@@ -438,7 +470,7 @@ impl Scan {
 
     /// Rows sorted by values that no column holds.
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
-        let mut rows = Sorting::of(self.kind, &self.query);
+        let mut rows = Sorting::of(self.declared, &self.query);
         self.each_body(view, " ORDER BY r.key", |key, body| {
             rows.add(key, body);
             ControlFlow::Continue(())

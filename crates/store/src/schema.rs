@@ -6,10 +6,10 @@
 
 use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
-use crate::kind::differ_in_indexes_only;
 use crate::leases;
 use crate::pending_links;
 use crate::plan::many_table;
+use crate::remake::{self, Remake, Reshaped};
 use crate::renumber;
 use crate::session::{Flavour, Session};
 use crate::users::Users;
@@ -35,7 +35,7 @@ INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0), ('
 ";
 
 /// Brings a tenant's tables to what `kinds` declare. To be called in a transaction. Gives the kinds that are
-/// left to be made anew.
+/// being made anew from now on.
 ///
 /// Errors: the tables were written by a newer program.
 pub(crate) fn apply(
@@ -43,7 +43,7 @@ pub(crate) fn apply(
     kinds: &[&'static Kind],
     place: &str,
     users: Users,
-) -> Result<Vec<Changed>> {
+) -> Result<Vec<(&'static Kind, Remake)>> {
     session.batch(BASE)?;
     session.batch(whole_lists::TABLE)?;
     session.batch(pending_links::TABLE)?;
@@ -64,7 +64,7 @@ pub(crate) fn apply(
             session.execute("INSERT INTO meta (name, value) VALUES ('format', ?1)", &[FORMAT.into()])?;
         }
     }
-    let mut changed = Vec::new();
+    let mut under_way = Vec::new();
     for kind in kinds {
         let known = session.first(
             "SELECT declaration, tables FROM kind WHERE name = ?1",
@@ -73,17 +73,13 @@ pub(crate) fn apply(
         )?;
         match known {
             Some((declaration, _)) if declaration == kind.declaration() => continue,
-            Some((declaration, _)) if differ_in_indexes_only(&declaration, &kind.declaration()) => {
-                drop_made_indexes(session, kind)?;
-                create_fixed_indexes(session, kind)?;
-                create_indexes(session, kind)?;
-            }
             Some((declaration, tables)) => {
-                changed.push(Changed { kind, declaration, tables });
+                let changed = Changed { kind, declaration, tables };
+                under_way.push((*kind, remake::begin(session, &changed)?));
                 continue;
             }
             None => {
-                create_rows(session, kind, &format!("k_{}", kind.name))?;
+                create_rows(session, kind)?;
                 create_fixed_indexes(session, kind)?;
                 create_beside(session, kind)?;
                 create_indexes(session, kind)?;
@@ -91,7 +87,7 @@ pub(crate) fn apply(
         }
         know(session, kind, &kind.declaration())?;
     }
-    Ok(changed)
+    Ok(under_way)
 }
 
 /// A kind whose tables do not follow its declaration.
@@ -146,19 +142,31 @@ pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> 
         postgres.unbounded()?;
         return crate::postgres::schema::create_indexes(session, kind);
     }
+    kind.indexes.iter().try_for_each(|index| create_index(session, kind, index))
+}
+
+fn create_index(session: &mut Session<'_>, kind: &Kind, index: &Index) -> Result<()> {
+    let unique = if index.uniqueness.refuses() { "UNIQUE " } else { "" };
+    let columns: Vec<String> = index.columns.iter().map(|name| format!("\"{name}\"")).collect();
+    session.batch(&format!(
+        "CREATE {unique}INDEX IF NOT EXISTS \"{}\" ON \"k_{}\" ({}){}",
+        index_name(kind, index),
+        kind.name,
+        columns.join(", "),
+        index.uniqueness.condition_sql()
+    ))
+}
+
+/// Makes one of the declared indexes that are not there; whether there was one.
+pub(crate) fn create_missing_index(session: &mut Session<'_>, kind: &'static Kind) -> Result<bool> {
+    let sql = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1";
     for index in kind.indexes {
-        let unique = if index.uniqueness.refuses() { "UNIQUE " } else { "" };
-        let columns: Vec<String> = index.columns.iter().map(|name| format!("\"{name}\"")).collect();
-        let sql = format!(
-            "CREATE {unique}INDEX IF NOT EXISTS \"{}\" ON \"k_{}\" ({}){}",
-            index_name(kind, index),
-            kind.name,
-            columns.join(", "),
-            index.uniqueness.condition_sql()
-        );
-        session.batch(&sql)?;
+        let name = index_name(kind, index);
+        if session.first(sql, &[name.as_str().into()], |_| Ok(()))?.is_none() {
+            return create_index(session, kind, index).map(|()| true);
+        }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Takes the declared indexes away, for a bulk load.
@@ -176,8 +184,8 @@ fn many_tables(kind: &Kind) -> Vec<String> {
     kind.columns.iter().filter(|it| it.arity == Arity::Many).map(|it| many_table(kind, it)).collect()
 }
 
-/// Makes the table of a kind's narrow rows, under a name.
-pub(crate) fn create_rows(session: &mut Session<'_>, kind: &Kind, table: &str) -> Result<()> {
+/// Makes the table of a kind's narrow rows.
+fn create_rows(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     let mut columns = String::new();
     for column in kind.columns.iter().filter(|it| it.arity == Arity::One) {
         columns.push_str(&format!(", \"{}\" {}", column.name, type_name(column.ty)));
@@ -186,12 +194,13 @@ pub(crate) fn create_rows(session: &mut Session<'_>, kind: &Kind, table: &str) -
         columns.push_str(", list INTEGER, n_members INTEGER NOT NULL DEFAULT 0");
     }
     session.batch(&format!(
-        "CREATE TABLE \"{table}\" (key INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sequence INTEGER NOT NULL, class INTEGER NOT NULL{columns})"
+        "CREATE TABLE \"k_{}\" (key INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sequence INTEGER NOT NULL, class INTEGER NOT NULL{columns})",
+        kind.name
     ))
 }
 
 /// Makes the tables beside it: bodies, members, values of many-valued columns.
-pub(crate) fn create_beside(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+fn create_beside(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     let name = kind.name;
     if kind.members.is_some() {
         session.batch(&format!(
@@ -204,7 +213,7 @@ pub(crate) fn create_beside(session: &mut Session<'_>, kind: &Kind) -> Result<()
     ))?;
     for table in many_tables(kind) {
         session.batch(&format!(
-            "CREATE TABLE {table} (value ANY NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (value, key)) WITHOUT ROWID, STRICT"
+            "CREATE TABLE IF NOT EXISTS {table} (value ANY NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (value, key)) WITHOUT ROWID, STRICT"
         ))?;
     }
     Ok(())
@@ -220,18 +229,77 @@ fn type_name(ty: Type) -> &'static str {
     }
 }
 
-/// Takes every index of a kind's table away, whoever declared it.
-pub(crate) fn drop_made_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
-    let indexes = session.all(
-        "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL",
-        &[format!("k_{}", kind.name).as_str().into()],
-        |row| row.text(0),
-    )?;
-    indexes.iter().try_for_each(|index| session.batch(&format!("DROP INDEX \"{index}\"")))
+/// Columns that every narrow row has.
+const OWN_COLUMNS: [&str; 5] = ["key", "id", "version", "sequence", "class"];
+/// Begins the name of a column that no declaration asks for any more: to take it away, each row would have to be written.
+const GONE: &str = "gone ";
+
+/// Brings the tables of a kind to its declaration without reading a row: what is not asked for goes, what is to be made comes
+/// empty. Gives the columns that are only there with what they held.
+pub(crate) fn reshape(session: &mut Session<'_>, changed: &Changed, parts: &Reshaped) -> Result<Vec<String>> {
+    let kind = changed.kind;
+    drop_other_indexes(session, kind, parts)?;
+    let gone = rename_other_columns(session, kind, parts)?;
+    let add = |session: &mut Session<'_>, column: &str| {
+        session.batch(&format!("ALTER TABLE \"k_{}\" ADD COLUMN {column}", kind.name))
+    };
+    for column in parts.columns.iter().filter(|it| it.arity == Arity::One) {
+        add(session, &format!("\"{}\" {}", column.name, type_name(column.ty)))?;
+    }
+    if kind.members.is_some() && !held_columns(session, kind)?.iter().any(|it| it.0 == "list") {
+        add(session, "list INTEGER")?;
+        add(session, "n_members INTEGER NOT NULL DEFAULT 0")?;
+    }
+    let is_made = |table: &str| {
+        let mut columns = kind.columns.iter().filter(|it| it.arity == Arity::Many);
+        columns.any(|it| many_table(kind, it) == table && !parts.has(it.name))
+    };
+    for table in changed.tables.split_whitespace().filter(|it| !is_made(it)) {
+        session.batch(&format!("DROP TABLE IF EXISTS {table}"))?;
+    }
+    create_beside(session, kind)?;
+    Ok(gone)
+}
+
+fn drop_other_indexes(session: &mut Session<'_>, kind: &Kind, parts: &Reshaped) -> Result<()> {
+    let fixed = ["id", "sequence"].map(|it| format!("i_{}_{it}", kind.name));
+    let stays =
+        |name: &String| fixed.contains(name) || parts.indexes.iter().any(|it| index_name(kind, it) == *name);
+    let sql = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL";
+    let found = session.all(sql, &[format!("k_{}", kind.name).as_str().into()], |row| row.text(0))?;
+    found.iter().filter(|it| !stays(it)).try_for_each(|name| session.batch(&format!("DROP INDEX \"{name}\"")))
+}
+
+/// Gives columns that are not asked for, or are to be made, another name; those of them that can be emptied.
+fn rename_other_columns(session: &mut Session<'_>, kind: &Kind, parts: &Reshaped) -> Result<Vec<String>> {
+    let found = held_columns(session, kind)?;
+    let stays = |name: &str| {
+        let is_list = (name == "list" || name == "n_members") && kind.members.is_some();
+        let mut columns = kind.columns.iter().filter(|it| it.arity == Arity::One);
+        OWN_COLUMNS.contains(&name) || is_list || columns.any(|it| it.name == name && !parts.has(name))
+    };
+    let mut number =
+        found.iter().filter_map(|it| it.0.strip_prefix(GONE)?.parse::<u32>().ok()).max().unwrap_or(0);
+    let mut gone = Vec::new();
+    for (name, may_be_null) in found.iter().filter(|it| !stays(&it.0) && !it.0.starts_with(GONE)) {
+        number += 1;
+        let other = format!("{GONE}{number}");
+        session.batch(&format!("ALTER TABLE \"k_{}\" RENAME COLUMN \"{name}\" TO \"{other}\"", kind.name))?;
+        if *may_be_null {
+            gone.push(other);
+        }
+    }
+    Ok(gone)
+}
+
+/// The columns of the narrow rows as they are: name, whether one may be absent.
+fn held_columns(session: &mut Session<'_>, kind: &Kind) -> Result<Vec<(String, bool)>> {
+    let sql = format!("SELECT name, \"notnull\" FROM pragma_table_info('k_{}')", kind.name);
+    session.all(&sql, &[], |row| Ok((row.text(0)?, row.int(1)? == 0)))
 }
 
 /// The indexes that every kind has.
-pub(crate) fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     session.batch(&format!(
         "CREATE UNIQUE INDEX \"i_{0}_id\" ON \"k_{0}\" (id);
          CREATE INDEX \"i_{0}_sequence\" ON \"k_{0}\" (sequence)",

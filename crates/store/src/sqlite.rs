@@ -17,7 +17,7 @@ mod simulation;
 mod writer;
 
 use std::fs::{File, Permissions};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -35,7 +35,7 @@ use crate::caution::Caution;
 use crate::folders::{self, folder_of};
 use crate::index::{self, Builder, Indexes};
 use crate::pace::Pace;
-use crate::remake::{self, Left};
+use crate::remake;
 use crate::session::Session;
 use crate::tenant::{Job, Look, Statistics};
 use crate::users::Users;
@@ -153,6 +153,7 @@ impl Sqlite {
             session: Session::Sqlite(&reader.connection),
             state: State::Committed,
             shared: &self.shared,
+            remakes: self.shared.remakes.current(),
             indexes: self.shared.published(),
             pace: Some(&reader.pace),
         };
@@ -200,6 +201,10 @@ impl Sqlite {
     pub(crate) fn oldest_read(&self) -> Duration {
         let paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
         paces.iter().filter_map(Pace::elapsed).max().unwrap_or_default()
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -331,6 +336,7 @@ fn follow(path: &Path, shared: &Arc<Shared>) -> Result<Builder> {
             session: Session::Sqlite(&connection),
             state: State::Committed,
             shared: &shared,
+            remakes: shared.remakes.current(),
             indexes: None,
             pace: None,
         };
@@ -404,16 +410,55 @@ fn remove(file: &Path) -> Result<()> {
 /// A text of a tenant's file, empty when there is none of that name, read without opening the tenant. `None` when it cannot
 /// be read so.
 pub(crate) fn meta_text(path: &Path, name: &str) -> Option<String> {
+    meta_text_at_rest(path, name).or_else(|| meta_text_beside(path, name))
+}
+
+/// The same of a file that nobody has open: nothing is made, locked or flushed for it. `None` where something is in its log, or
+/// came into it meanwhile.
+fn meta_text_at_rest(path: &Path, name: &str) -> Option<String> {
+    // Whoever has the file open has a log beside it, and the file itself is only written out of one.
+    let rests = || {
+        let log = std::fs::metadata(format!("{}-wal", path.display()));
+        let is_empty = match &log {
+            Ok(log) => log.len() == 0,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        let file = std::fs::metadata(path).ok()?;
+        is_empty.then(|| (file.len(), file.ctime(), file.ctime_nsec(), file.ino()))
+    };
+    let before = rests()?;
+    let mut uri = String::from("file:");
+    for byte in path.to_str()?.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    use rusqlite::OpenFlags;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let found = text_in_meta(&Connection::open_with_flags(uri, flags).ok()?, name)?;
+    (rests()? == before).then_some(found)
+}
+
+fn text_in_meta(connection: &Connection, name: &str) -> Option<String> {
     use rusqlite::OptionalExtension as _;
+    let sql = "SELECT text FROM meta WHERE name = ?1";
+    let found = connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0)).optional();
+    found.ok().map(|it| it.flatten().unwrap_or_default())
+}
+
+/// The same of a file that somebody may have open.
+fn meta_text_beside(path: &Path, name: &str) -> Option<String> {
     // Writable: the first to read a log makes the file beside it that readers share.
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).ok()?;
     wait_for_locks(&mut connection, LOCK_SOON).ok()?;
-    let sql = "SELECT text FROM meta WHERE name = ?1";
-    let found = connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0)).optional();
+    let found = text_in_meta(&connection, name);
     // Nothing of the log is written back by who has only looked.
     keep_log(&connection);
-    found.ok().map(|it| it.flatten().unwrap_or_default())
+    found
 }
 
 /// Takes the files from all others, where a program of a former version left them open. One that belongs to somebody else
@@ -486,27 +531,13 @@ fn open_prepared(path: &Path, shared: &Shared) -> Result<(Connection, Presence)>
 fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users) -> Result<()> {
     let mut session = Session::Sqlite(connection);
     let place = path.display().to_string();
-    let left = within(&mut session, |session| {
-        let changed = schema::apply(session, shared.kinds, &place, company)?;
-        remake::begin_all(session, changed, company)
+    let under_way = within(&mut session, |session| {
+        let under_way = schema::apply(session, shared.kinds, &place, company)?;
+        shared.declared.store(remake::declared(session)?, Ordering::Release);
+        Ok(under_way)
     })?;
-    for kind in left {
-        tracing::info!(
-            kind = kind.name,
-            file = place.as_str(),
-            "making a kind anew, as its declaration has changed"
-        );
-        let mut n_steps = 0_u64;
-        while within(&mut session, |session| remake::step(session, kind))? == Left::Steps {
-            n_steps += 1;
-            if n_steps.is_multiple_of(STEPS_OF_LOG) {
-                // The log would grow to the size of the file.
-                connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
-            }
-        }
-    }
     within(&mut session, |session| {
-        for kind in shared.kinds {
+        for kind in shared.kinds.iter().filter(|kind| !under_way.iter().any(|it| it.0.name == kind.name)) {
             schema::create_indexes(session, kind)?;
         }
         match company {
@@ -518,11 +549,10 @@ fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users
             }
             Users::Others => Ok(()),
         }
-    })
+    })?;
+    shared.remakes.set(under_way);
+    Ok(())
 }
-
-/// Steps of making a kind anew between which the log is written back.
-const STEPS_OF_LOG: u64 = 32;
 
 /// Runs work in a transaction.
 fn within<T>(session: &mut Session<'_>, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {

@@ -66,11 +66,6 @@ impl KindStatements {
         }
     }
 
-    /// Those of the embedded engine, with narrow rows that are inserted into another table.
-    pub(crate) fn into_table(kind: &'static Kind, table: &str) -> Self {
-        Self { insert_row: insert_row(kind, table), ..Self::of_sqlite(kind) }
-    }
-
     fn of_sqlite(kind: &'static Kind) -> Self {
         let name = kind.name;
         let record = |condition: &str| record_sql(kind, condition);
@@ -82,7 +77,7 @@ impl KindStatements {
             kind.columns.iter().map(text).collect()
         };
         Self {
-            insert_row: insert_row(kind, &format!("k_{name}")),
+            insert_row: insert_row(kind),
             insert_body: format!("INSERT INTO \"b_{name}\" (key, body) VALUES (?1, ?2)"),
             update_row: update_row(kind, ""),
             update_row_and_list: update_row(kind, "list"),
@@ -123,7 +118,7 @@ fn record_sql(kind: &Kind, condition: &str) -> String {
     )
 }
 
-fn insert_row(kind: &'static Kind, table: &str) -> String {
+fn insert_row(kind: &'static Kind) -> String {
     let mut names = String::from("key, id, version, sequence, class");
     let mut n_values = 5;
     for column in one_columns(kind) {
@@ -135,7 +130,7 @@ fn insert_row(kind: &'static Kind, table: &str) -> String {
         n_values += 2;
     }
     let marks: Vec<String> = (1..=n_values).map(|n| format!("?{n}")).collect();
-    format!("INSERT INTO \"{table}\" ({names}) VALUES ({})", marks.join(", "))
+    format!("INSERT INTO \"k_{}\" ({names}) VALUES ({})", kind.name, marks.join(", "))
 }
 
 /// `list` names the column of the list when the statement sets it too.

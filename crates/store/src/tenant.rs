@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::places::ScanPlace;
 use crate::postgres::{Postgres, aside};
 use crate::sqlite::Sqlite;
+use crate::view::Shared;
 
 use crate::{Kind, Result, StoreError, Txn, View, check};
 
@@ -65,6 +66,8 @@ pub(crate) struct Inner {
     /// Answers that wait for slow clients without a place among the scans.
     pub(crate) parking: Arc<Semaphore>,
     pub(crate) read_timeout_ms: u64,
+    /// Lives as long as the tenant: tells the thread that makes kinds anew.
+    pub(crate) remaker: OnceLock<mpsc::Sender<()>>,
 }
 
 /// The engines, closed: there is no third.
@@ -88,6 +91,13 @@ impl Tenant {
     /// become visible; in a database they need not be.
     pub fn is_embedded(&self) -> bool {
         matches!(self.0.engine, Engine::Sqlite(_))
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.shared(),
+            Engine::Postgres(engine) => engine.shared(),
+        }
     }
 
     /// The bounds it was opened with.
@@ -358,8 +368,10 @@ impl Tenant {
         }
     }
 
-    /// Compares every index, count and reference with the bodies; gives what does not agree.
+    /// Compares every index, count and reference with the bodies; gives what does not agree. Kinds that are being made anew
+    /// are made first.
     pub fn check(&self) -> Result<Vec<String>> {
+        self.finish_remakes()?;
         // Search indexes are opened beside everything else. One that is being made is not compared.
         self.wait_for_indexes(OPENING)?;
         self.read_for(Weight::Scan, UNBOUNDED, check::findings)

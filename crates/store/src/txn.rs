@@ -13,11 +13,12 @@ use crate::narrow::{
 use crate::pending_links;
 use crate::postgres::bulk;
 use crate::postgres::records::{self, Kept};
+use crate::remake;
 use crate::schema;
 use crate::session::{Cell, Flavour, Session};
 use crate::statements::one_columns;
 use crate::tenant::IndexShare;
-use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Uniqueness, View};
+use crate::{Class, Document, Facet, Kind, ListId, Record, Result, StoreError, Uniqueness, View};
 
 /// Numbers that a tenant gives out in order.
 #[derive(Debug, Default, Clone, Copy)]
@@ -85,6 +86,7 @@ impl Txn<'_> {
     pub fn insert_document(&mut self, document: &Document) -> Result<Written> {
         let kind = document.kind;
         let taken = &document.taken;
+        self.require_unique(kind)?;
         self.ensure_class(kind, taken)?;
         if self.view.session.flavour() == Flavour::Postgres {
             return self.insert_row(document);
@@ -102,7 +104,7 @@ impl Txn<'_> {
         session.execute(&statements.insert_body, &[key.into(), Cell::Blob(document.body.clone())])?;
         write_references(session, statements, kind, key, &document.id, taken)?;
         self.adopt(document)?;
-        self.counters.count(kind, taken, 1);
+        self.count(kind, Some(key), taken, taken.class, 1)?;
         self.n_bytes += document.body.len();
         Ok(Written { version, sequence, class: taken.class })
     }
@@ -156,6 +158,7 @@ impl Txn<'_> {
     fn insert_narrow_rows(&mut self, documents: &[&Document]) -> Result<Vec<bool>> {
         let Some(first) = documents.first() else { return Ok(Vec::new()) };
         let kind = first.kind;
+        self.require_unique(kind)?;
         for document in documents {
             self.ensure_class(kind, &document.taken)?;
         }
@@ -164,9 +167,9 @@ impl Txn<'_> {
         let is_load = !kind.links.is_empty() && counters::is_behind(session, kind.name)?;
         let place = if is_load { LinkPlace::Pending } else { LinkPlace::InOrder };
         let keys = insert_many(session, statements, kind, documents, place, || numbers.next_sequence())?;
-        for (document, _) in documents.iter().zip(&keys).filter(|it| it.1.is_some()) {
+        for (document, key) in documents.iter().zip(&keys).filter(|it| it.1.is_some()) {
             self.adopt(document)?;
-            self.counters.count(kind, &document.taken, 1);
+            self.count(kind, *key, &document.taken, document.taken.class, 1)?;
             self.n_bytes += document.body.len();
         }
         Ok(keys.iter().map(Option::is_some).collect())
@@ -182,7 +185,7 @@ impl Txn<'_> {
         };
         let Some(placed) = placed else { return Err(self.taken_value(document, None)?) };
         self.adopt(document)?;
-        self.count_in(document);
+        self.count_in(document)?;
         Ok(written(placed, document))
     }
 
@@ -200,6 +203,7 @@ impl Txn<'_> {
     /// The same, passing over what is taken; tells which were inserted.
     fn place_rows(&mut self, documents: &[&Document], kept: &[Option<Kept>]) -> Result<Vec<bool>> {
         let Some(first) = documents.first() else { return Ok(Vec::new()) };
+        self.require_unique(first.kind)?;
         for document in documents {
             self.ensure_class(document.kind, &document.taken)?;
         }
@@ -210,7 +214,7 @@ impl Txn<'_> {
         };
         for (document, _) in documents.iter().zip(&placed).filter(|it| it.1.is_some()) {
             self.adopt(document)?;
-            self.count_in(document);
+            self.count_in(document)?;
         }
         Ok(placed.iter().map(Option::is_some).collect())
     }
@@ -228,10 +232,62 @@ impl Txn<'_> {
         Ok(made)
     }
 
-    fn count_in(&mut self, document: &Document) {
-        self.counters.count(document.kind, &document.taken, 1);
+    fn count_in(&mut self, document: &Document) -> Result<()> {
+        self.count(document.kind, None, &document.taken, document.taken.class, 1)?;
         self.counters.note_change(document.kind);
         self.n_bytes += document.body.len();
+        Ok(())
+    }
+
+    /// Counts a record of a class in (1) or out (-1); one that a step of making its kind anew has yet to come to is not in
+    /// the counts that are to be made.
+    fn count(
+        &mut self,
+        kind: &'static Kind,
+        key: Option<i64>,
+        taken: &Taken,
+        class: Class,
+        difference: i64,
+    ) -> Result<()> {
+        match self.view.remake(kind)? {
+            None => self.counters.count(kind, taken, difference),
+            Some(remake) => {
+                let is_counted = |it: &Facet| remake.counts(it.name, key);
+                self.counters.count_partly(kind, taken, class, difference, is_counted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a record that has become another.
+    fn count_change(
+        &mut self,
+        kind: &'static Kind,
+        key: i64,
+        (before, class): (&Taken, Class),
+        after: &Taken,
+    ) -> Result<()> {
+        if before.counted != after.counted || class != after.class || before.class != after.class {
+            self.count(kind, Some(key), before, class, -1)?;
+            self.count(kind, Some(key), after, after.class, 1)?;
+        }
+        Ok(())
+    }
+
+    /// The class that stands in a record's row: it may be one of a former declaration.
+    fn class_in_row(&mut self, kind: &'static Kind, key: i64, taken: &Taken) -> Result<Class> {
+        if self.view.remaking(kind).is_none_or(|it| !it.lacks_classes()) {
+            return Ok(taken.class);
+        }
+        let sql = format!("SELECT class FROM \"k_{}\" WHERE key = ?1", kind.name);
+        let found = self.view.session.first(&sql, &[key.into()], |row| row.int(0))?;
+        Ok(found.map_or(taken.class, Class))
+    }
+
+    /// Errors: a value may have to be unique, and cannot be looked up yet.
+    fn require_unique(&mut self, kind: &'static Kind) -> Result<()> {
+        let is_lacking = self.view.remaking(kind).is_some_and(|it| it.lacks_unique(kind));
+        if is_lacking && self.view.remake(kind)?.is_some() { Err(remake::not_yet(kind)) } else { Ok(()) }
     }
 
     /// Which value of a document another record has; `own` is the document's own key.
@@ -276,10 +332,12 @@ impl Txn<'_> {
     /// Replaces a record by a document; its list of members stays unless the document brings one.
     pub fn update_document(&mut self, document: &Document) -> Result<Written> {
         let (kind, id) = (document.kind, document.id.as_str());
+        self.require_unique(kind)?;
         let Some(old) = self.get(kind, id)? else {
             return Err(StoreError::Missing { kind: kind.name, id: id.to_owned() });
         };
         let before = Taken::from(kind, &old.json()?);
+        let class = self.class_in_row(kind, old.key, &before)?;
         let taken = &document.taken;
         self.ensure_class(kind, taken)?;
         let brings_list = document.list.map(|(list, _)| list).filter(|it| old.list != Some(*it));
@@ -287,7 +345,7 @@ impl Txn<'_> {
             self.drop_list(kind, list)?;
         }
         if self.view.session.flavour() == Flavour::Postgres {
-            return self.update_row(document, &old, &before, brings_list.is_some());
+            return self.update_row(document, &old, (&before, class), brings_list.is_some());
         }
         let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
@@ -304,10 +362,7 @@ impl Txn<'_> {
         if brings_list.is_some() {
             self.adopt(document)?;
         }
-        if before.counted != taken.counted || before.class != taken.class {
-            self.counters.count(kind, &before, -1);
-            self.counters.count(kind, taken, 1);
-        }
+        self.count_change(kind, old.key, (&before, class), taken)?;
         self.n_bytes += document.body.len();
         Ok(Written { version, sequence, class: taken.class })
     }
@@ -317,7 +372,7 @@ impl Txn<'_> {
         &mut self,
         document: &Document,
         old: &Record,
-        before: &Taken,
+        (before, class): (&Taken, Class),
         brings_list: bool,
     ) -> Result<Written> {
         let (kind, taken) = (document.kind, &document.taken);
@@ -337,10 +392,7 @@ impl Txn<'_> {
         if brings_list {
             self.adopt(document)?;
         }
-        if before.counted != taken.counted || before.class != taken.class {
-            self.counters.count(kind, before, -1);
-            self.counters.count(kind, taken, 1);
-        }
+        self.count_change(kind, old.key, (before, class), taken)?;
         self.counters.note_change(kind);
         self.n_bytes += document.body.len();
         Ok(written(placed, document))
@@ -355,13 +407,14 @@ impl Txn<'_> {
     pub fn delete(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
         let Some(old) = self.get(kind, id)? else { return Ok(None) };
         let before = Taken::from(kind, &old.json()?);
+        let class = self.class_in_row(kind, old.key, &before)?;
         if let Some(list) = old.list {
             self.drop_list(kind, list)?;
         }
         let statements = self.view.statements(kind)?;
         if let Session::Postgres(session) = &mut self.view.session {
             records::delete_record(session, statements, &old, kind)?;
-            self.counters.count(kind, &before, -1);
+            self.count(kind, Some(old.key), &before, class, -1)?;
             self.counters.note_change(kind);
             return Ok(Some(old));
         }
@@ -373,7 +426,7 @@ impl Txn<'_> {
         session.execute(&statements.delete_body, &[old.key.into()])?;
         let sql = "INSERT INTO tombstone (sequence, kind, id) VALUES (?1, ?2, ?3)";
         session.execute(sql, &[sequence.into(), kind.name.into(), id.into()])?;
-        self.counters.count(kind, &before, -1);
+        self.count(kind, Some(old.key), &before, class, -1)?;
         Ok(Some(old))
     }
 
@@ -424,14 +477,14 @@ impl Txn<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, counts
-    /// facets in memory and puts links off. Tells whether it did: a kind with records keeps its indexes. They, and the counts, come back
-    /// at the next start in any case.
+    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, counts facets in memory
+    /// and puts links off. Tells whether it did: not of a kind that is being made anew. All comes back at the next start in any case.
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
         let has_unique = kind.indexes.iter().any(|it| it.uniqueness.refuses());
-        if is_empty && !has_unique {
+        let is_put_off = is_empty && !has_unique && self.view.remake(kind)?.is_none();
+        if is_put_off {
             self.touched_schema = true;
             schema::drop_indexes(&mut self.view.session, kind)?;
             if self.view.session.flavour() == Flavour::Sqlite {
@@ -439,7 +492,7 @@ impl Txn<'_> {
                 self.counters.begin_load(kind);
             }
         }
-        Ok(is_empty && !has_unique)
+        Ok(is_put_off)
     }
 
     /// Ends a bulk load: makes the declared indexes that are not there, writes the counts.
@@ -471,7 +524,7 @@ impl Txn<'_> {
         self.numbers.next_sequence()
     }
 
-    fn ensure_class(&mut self, kind: &'static Kind, taken: &Taken) -> Result<()> {
+    pub(crate) fn ensure_class(&mut self, kind: &'static Kind, taken: &Taken) -> Result<()> {
         if self.view.shared.classes.is_committed(kind, taken)
             || self.classes.has(kind, taken)
             || self.batch_classes.has(kind, taken)

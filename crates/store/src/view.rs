@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value as Json;
@@ -9,11 +10,13 @@ use serde_json::Value as Json;
 use crate::budget::Budget;
 use crate::classes::Classes;
 use crate::counters::CHANGES;
+use crate::error::outdated;
 use crate::identifiers;
 use crate::index::{Indexes, Snapshots};
 use crate::pace::Pace;
 use crate::pending_links;
 use crate::postgres::Side;
+use crate::remake::{self, Remake, Remakes, Remaking, UnderWay};
 use crate::scan::Scan;
 use crate::session::{Cell, Flavour, Row, Session};
 use crate::statements::{KindStatements, Statements};
@@ -50,6 +53,10 @@ pub(crate) struct Shared {
     pub(crate) side: Option<Side>,
     /// The search indexes, once they are open.
     pub(crate) indexes: OnceLock<Arc<Indexes>>,
+    /// Kinds that are being made anew.
+    pub(crate) remakes: Remakes,
+    /// How often declarations had changed when the tenant was opened; see [`remake::declared`].
+    pub(crate) declared: AtomicI64,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
 }
@@ -66,6 +73,8 @@ pub struct View<'a> {
     pub(crate) session: Session<'a>,
     pub(crate) state: State,
     pub(crate) shared: &'a Shared,
+    /// Kinds that were being made anew before the snapshot began, as far as this process knows.
+    pub(crate) remakes: Option<Arc<UnderWay>>,
     /// The search indexes as they were before the snapshot began; `None` where there are none.
     pub(crate) indexes: Option<Arc<Snapshots>>,
     /// What bounds a statement of the embedded engine, outside transactions.
@@ -77,7 +86,9 @@ impl<'a> View<'a> {
     pub fn get(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
         let sql = &self.statements(kind)?.by_id;
         let has_list = kind.members.is_some();
-        self.session.first(sql, &[id.into()], |row| record(&row, has_list))
+        let mut found = self.session.first(sql, &[id.into()], |row| record(&row, has_list))?;
+        self.classify(kind, found.as_mut_slice())?;
+        Ok(found)
     }
 
     /// Lists of members that no record has taken over yet.
@@ -91,7 +102,8 @@ impl<'a> View<'a> {
         let sql = &self.statements(kind)?.by_ids;
         let has_list = kind.members.is_some();
         let set = Cell::Set(ids.iter().map(|id| Cell::Text(id.clone())).collect());
-        let found = self.session.all(sql, &[set], |row| record(&row, has_list))?;
+        let mut found = self.session.all(sql, &[set], |row| record(&row, has_list))?;
+        self.classify(kind, &mut found)?;
         let by_id: HashMap<&str, &Record> = found.iter().map(|it| (it.id.as_str(), it)).collect();
         Ok(ids.iter().map(|id| by_id.get(id.as_str()).map(|it| (*it).clone())).collect())
     }
@@ -241,6 +253,12 @@ impl<'a> View<'a> {
 
     /// The class fields of a class of `kind`, as an object. See [`Kind::class_fields`].
     pub fn class(&mut self, kind: &'static Kind, class: Class) -> Result<Arc<Json>> {
+        if let Some(fields) = self.remaking(kind).and_then(|it| it.class(class)) {
+            return Ok(fields);
+        }
+        if !self.shared.classes.knows(kind, class) {
+            self.require_declared()?;
+        }
         self.shared.classes.fields(&mut self.session, self.state, kind, class)
     }
 
@@ -276,6 +294,7 @@ impl<'a> View<'a> {
 
     /// The records that carry an identifier: (kind, id). DOIs (scheme `doi`) meet in any case, with or without resolver.
     pub fn by_identifier(&mut self, scheme: &str, value: &str) -> Result<Vec<(String, String)>> {
+        self.require_identifiers(scheme)?;
         let sql = "SELECT kind, id FROM identifier WHERE scheme = ?1 AND value = ?2 ORDER BY kind, id";
         let key = identifiers::key(scheme, value);
         self.session.all(sql, &[scheme.into(), key.as_str().into()], |row| Ok((row.text(0)?, row.text(1)?)))
@@ -283,6 +302,7 @@ impl<'a> View<'a> {
 
     /// The values of a scheme after `after`, in the order of their bytes, each once: at most `limit`.
     pub fn identifiers(&mut self, scheme: &str, after: &str, limit: u32) -> Result<Vec<String>> {
+        self.require_identifiers(scheme)?;
         let sql =
             "SELECT DISTINCT value FROM identifier WHERE scheme = ?1 AND ?2 < value ORDER BY value LIMIT ?3";
         let values = [scheme.into(), after.into(), u64::from(limit).into()];
@@ -298,6 +318,7 @@ impl<'a> View<'a> {
         after: (&str, &str),
         limit: u32,
     ) -> Result<Vec<(String, String)>> {
+        self.require_links(kind, relation)?;
         let sql = format!(
             "SELECT kind, id FROM {} WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 \
              AND (kind, id) > (?4, ?5) ORDER BY kind, id LIMIT ?6",
@@ -325,6 +346,7 @@ impl<'a> View<'a> {
         after: (&str, &str),
         limit: u32,
     ) -> Result<Vec<(String, String)>> {
+        self.require_links(kind, relation)?;
         let sql = format!(
             "SELECT target, id FROM {} WHERE to_kind = ?1 AND target >= ?2 AND target < ?3 \
              AND (target, relation, kind, id) > (?4, ?5, ?1, ?6) AND relation = ?5 AND kind = ?1 \
@@ -427,6 +449,67 @@ impl<'a> View<'a> {
         })
     }
 
+    /// What this process knows of a kind that may be being made anew.
+    pub(crate) fn remaking(&self, kind: &Kind) -> Option<Arc<Remaking>> {
+        self.remakes.as_ref()?.get(kind.name).cloned()
+    }
+
+    /// How far a kind is that is being made anew; `None` when nothing of it is missing.
+    pub(crate) fn remake(&mut self, kind: &'static Kind) -> Result<Option<Remake>> {
+        if self.remaking(kind).is_none() { Ok(None) } else { remake::read(&mut self.session, kind) }
+    }
+
+    /// Gives records the classes that they have by the declaration, where rows may have others.
+    fn classify(&mut self, kind: &'static Kind, records: &mut [Record]) -> Result<()> {
+        let Some(remaking) = self.remaking(kind).filter(|it| it.lacks_classes()) else { return Ok(()) };
+        records.iter_mut().try_for_each(|it| remaking.classify(kind, it))
+    }
+
+    /// Errors: another program has changed declarations since the tenant was opened. Writers find that out by themselves.
+    pub(crate) fn require_declared(&mut self) -> Result<()> {
+        if self.state == State::Open {
+            return Ok(());
+        }
+        let declared = self.shared.declared.load(Ordering::Acquire);
+        match &mut self.session {
+            Session::Postgres(session) => session.require_declared(declared),
+            Session::Asked(asked) => {
+                asked.require_declared(declared);
+                Ok(())
+            }
+            session @ Session::Sqlite(_) => {
+                if remake::declared(session)? == declared {
+                    Ok(())
+                } else {
+                    Err(outdated())
+                }
+            }
+        }
+    }
+
+    /// Errors: some identifiers of a scheme are not made yet.
+    fn require_identifiers(&mut self, scheme: &str) -> Result<()> {
+        self.require_declared()?;
+        self.require(|it, kind| it.lacks_identifiers(kind, scheme))
+    }
+
+    /// Errors: some links of a relation to a kind are not made yet.
+    fn require_links(&mut self, to: &Kind, relation: &str) -> Result<()> {
+        self.require_declared()?;
+        self.require(|it, kind| it.lacks_links(kind, to.name, relation))
+    }
+
+    fn require(&mut self, lacks: impl Fn(&Remaking, &Kind) -> bool) -> Result<()> {
+        let Some(remakes) = self.remakes.clone() else { return Ok(()) };
+        for kind in self.shared.kinds {
+            let is_lacking = remakes.get(kind.name).is_some_and(|it| lacks(it, kind));
+            if is_lacking && remake::read(&mut self.session, kind)?.is_some() {
+                return Err(remake::not_yet(kind));
+            }
+        }
+        Ok(())
+    }
+
     /// Errors: the read took too long.
     pub(crate) fn check_pace(&self) -> Result<()> {
         self.pace.map_or(Ok(()), Pace::check)
@@ -437,7 +520,9 @@ impl<'a> View<'a> {
         let sql = &self.statements(kind)?.by_key;
         let has_list = kind.members.is_some();
         if self.session.flavour() == Flavour::Postgres {
-            let found = self.session.all(sql, &[Cell::Ints(keys.to_vec())], |row| record(&row, has_list))?;
+            let mut found =
+                self.session.all(sql, &[Cell::Ints(keys.to_vec())], |row| record(&row, has_list))?;
+            self.classify(kind, &mut found)?;
             let mut by_key: HashMap<i64, Record> = found.into_iter().map(|it| (it.key, it)).collect();
             return Ok(keys.iter().filter_map(|key| by_key.remove(key)).collect());
         }
@@ -445,6 +530,7 @@ impl<'a> View<'a> {
         for key in keys {
             list.extend(self.session.first(sql, &[(*key).into()], |row| record(&row, has_list))?);
         }
+        self.classify(kind, &mut list)?;
         Ok(list)
     }
 

@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -80,7 +81,8 @@ class Disk:
         def make(number, to):
             os.mkdir(to, 0o700)
             kept, now = self.names.get(number, {}), names.get(number, {})
-            of_ten = dice.randrange(11)
+            # A disk that was never told to keep any mostly keeps none.
+            of_ten = 0 if self.overlooked == "folders" and dice.randrange(2) == 0 else dice.randrange(11)
             for name in sorted(set(kept) | set(now)):
                 chosen = (now if dice.randrange(10) < of_ten else kept).get(name)
                 if chosen is None:
@@ -134,7 +136,7 @@ def must(*arguments, **more):
 
 
 def cut(arguments, cut_at, dice, overlooked):
-    """Runs a command on the disk, with a failure at the flush of that number; returns how many flushes there were, and whether
+    """Runs a command on the disk, with a failure at the flush of that number; returns what was flushed, in order, and whether
     the command had reported that it was done."""
     disk = Disk(HERE, overlooked)
     address = os.path.join(WORK, "flushes")
@@ -149,33 +151,45 @@ def cut(arguments, cut_at, dice, overlooked):
         env={**os.environ, "LD_PRELOAD": RECORDER, "FLUSHES": address},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
-    n_flushes, is_noted_first = 0, dice.randrange(2) == 0
+    # What is there once a flush is done is there before the next one, too.
+    flushed, is_noted_first = [], overlooked is None and dice.randrange(2) == 0
     try:
         told, _ = listener.accept()
         told.settimeout(PATIENCE_S)
         while message := told.recv(4):
-            n_flushes += 1
-            fails = n_flushes == cut_at
+            at = f"/proc/{process.pid}/fd/{int.from_bytes(message, 'little')}"
+            flushed.append(("folders" if os.path.isdir(at) else "files", re.sub(r"[0-9a-f]{16,}", "*", os.readlink(at))))
+            fails = len(flushed) == cut_at
             if fails:
                 # Nothing is written while the disk is being examined.
                 os.kill(process.pid, signal.SIGSTOP)
                 while state_of(process.pid) != "T":
                     time.sleep(0.001)
             if not fails or is_noted_first:
-                file = os.open(f"/proc/{process.pid}/fd/{int.from_bytes(message, 'little')}", os.O_RDONLY)
+                file = os.open(at, os.O_RDONLY)
                 disk.flush(file)
                 os.close(file)
             if fails:
                 break
             told.send(b"1")
-        is_done = n_flushes != cut_at and process.wait(PATIENCE_S) == 0
+        is_done = len(flushed) != cut_at and process.wait(PATIENCE_S) == 0
     finally:
         process.kill()
         process.wait()
         listener.close()
     disk.fail(dice)
     disk.close()
-    return n_flushes, is_done
+    return flushed, is_done
+
+
+def moments(flushed, overlooked):
+    """The numbers of flushes by what is flushed: a file that is flushed once is as telling as one that is flushed all the time. A
+    flush that is overlooked is no moment of its own."""
+    found = {}
+    for number, (sort, what) in enumerate(flushed, 1):
+        if sort != overlooked:
+            found.setdefault(what, []).append(number)
+    return list(found.values())
 
 
 def state_of(pid):
@@ -420,14 +434,14 @@ def series(name, n_cuts, overlooked):
     begun = os.path.join(WORK, "begun")
     shutil.copytree(HERE, begun)
     # Some happen after the command has ended: what it reported must hold.
-    n_flushes, cuts = None, []
+    n_flushes, choices, cuts = None, [], []
     for n in range(n_cuts):
         shutil.rmtree(HERE)
         shutil.copytree(begun, HERE)
-        cut_at = 1 << 30 if n % 4 == 0 else 1 + dice.randrange(n_flushes)
-        seen, is_done = cut(case.command, cut_at, dice, overlooked)
-        n_flushes = n_flushes or seen
-        cuts.append(cut_at if cut_at <= seen else "the end")
+        cut_at = 1 << 30 if n % 4 == 0 else dice.choice(dice.choice(choices))
+        flushed, is_done = cut(case.command, cut_at, dice, overlooked)
+        n_flushes, choices = n_flushes or len(flushed), choices or moments(flushed, overlooked)
+        cuts.append(cut_at if cut_at <= len(flushed) else "the end")
         try:
             faults = case.judge(is_done)
         except Refused as refused:

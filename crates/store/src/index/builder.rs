@@ -200,6 +200,15 @@ impl KindBuilder {
     /// Takes one step.
     fn advance(&mut self, indexes: &Indexes, reader: &mut Reader, memory_bytes: usize) -> Result<Progress> {
         self.not_before = None;
+        let (mut is_being_made, kind) = (false, self.kind);
+        reader(&mut |view| {
+            is_being_made = view.remake(kind)?.is_some();
+            Ok(())
+        })?;
+        if is_being_made {
+            // Its classes may be those of the former declaration.
+            return Ok(Progress::Current);
+        }
         if self.open.is_none() {
             let (mut is_worthwhile, kind) = (true, self.kind);
             if !self.folder.exists() {

@@ -2,19 +2,25 @@
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::session::PgSession;
 use crate::classes::StoredClasses;
 use crate::counters::Counters;
+use crate::error::outdated;
+use crate::remake::UnderWay;
 use crate::session::Session;
 use crate::tenant::{Job, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
 use crate::{StoreError, Txn, View};
 
-/// Begins a transaction and says its number, by which its fate can be asked later.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT pg_current_xact_id()";
+/// Begins a transaction and says its number, by which its fate can be asked later, and how often declarations have changed: who
+/// changes them waits for the lock (`schema.rs`), which comes before the snapshot.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE kind IN ROW SHARE MODE; \
+                     SELECT pg_current_xact_id(), (SELECT value FROM meta WHERE name = 'declared')";
 
 /// A write under way.
 pub(super) struct Write {
@@ -47,13 +53,21 @@ pub(super) enum Outcome {
 
 /// Runs writes in the order given, each seeing what those before it wrote, and commits once.
 pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]) -> Outcome {
+    // Taken before the snapshot begins.
+    let remakes = shared.remakes.current();
     session.begin(BEGIN, None);
+    let declared = shared.declared.load(Ordering::Acquire);
+    if let Err(error) = session.require_declared(declared) {
+        return Outcome::Lost(error);
+    }
     let mut gathered = Gathered::default();
     let (mut n_run, mut n_refused) = (0, 0);
     for (place, write) in writes.iter_mut().enumerate() {
         let n_before = session.n_changes;
         let begun = Instant::now();
-        let flow = catch_unwind(AssertUnwindSafe(|| run_one(session, shared, write, &mut gathered)));
+        let flow = catch_unwind(AssertUnwindSafe(|| {
+            run_one(session, shared, remakes.as_ref(), write, &mut gathered)
+        }));
         write.times.run += begun.elapsed();
         n_run += 1;
         if session.is_conflict || session.is_broken {
@@ -89,6 +103,10 @@ pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]
         session.end();
         return Outcome::Kept(n_run);
     }
+    if session.mark.xid.is_some() && session.mark.declared != declared {
+        session.end();
+        return Outcome::Spoilt(0, outdated());
+    }
     let begun = Instant::now();
     let committed = gathered.counters.commit(session);
     let took = begun.elapsed();
@@ -113,6 +131,7 @@ struct Gathered {
 fn run_one(
     session: &mut PgSession,
     shared: &Shared,
+    remakes: Option<&Arc<UnderWay>>,
     write: &mut Write,
     gathered: &mut Gathered,
 ) -> ControlFlow<()> {
@@ -121,6 +140,7 @@ fn run_one(
             session: Session::Postgres(session),
             state: State::Open,
             shared,
+            remakes: remakes.cloned(),
             indexes: None,
             pace: None,
         },

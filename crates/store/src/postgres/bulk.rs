@@ -193,7 +193,7 @@ fn take_over(kind: &'static Kind, columns: &[Staged], table: &str) -> String {
     if !kind.identifiers.is_empty() {
         parts.push(format!(
             "i AS (INSERT INTO identifier (scheme, value, kind, id) SELECT u.scheme, u.value, '{name}', s.c2 \
-             FROM {fresh}, unnest(s.c{n}, s.c{}) u (scheme, value))",
+             FROM {fresh}, unnest(s.c{n}, s.c{}) u (scheme, value) ON CONFLICT DO NOTHING)",
             n + 1
         ));
         n += 2;
@@ -201,7 +201,7 @@ fn take_over(kind: &'static Kind, columns: &[Staged], table: &str) -> String {
     if !kind.links.is_empty() {
         parts.push(format!(
             "l AS (INSERT INTO link (to_kind, target, relation, kind, id) SELECT u.to_kind, u.target, u.relation, '{name}', s.c2 \
-             FROM {fresh}, unnest(s.c{n}, s.c{}, s.c{}) u (relation, to_kind, target))",
+             FROM {fresh}, unnest(s.c{n}, s.c{}, s.c{}) u (relation, to_kind, target) ON CONFLICT DO NOTHING)",
             n + 1,
             n + 2
         ));

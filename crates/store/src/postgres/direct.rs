@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::types::ToSql;
@@ -33,6 +34,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What the statements that read a record by its id end in; and by a set of ids.
 const BY_ID: &str = "WHERE r.id = ?1";
 const BY_IDS: &str = "WHERE r.id = ANY(?1)";
+/// How often declarations have changed.
+const DECLARED: &str = "SELECT value FROM meta WHERE name = 'declared'";
 /// Column of the id in them.
 const ID_COLUMN: usize = 1;
 
@@ -42,6 +45,8 @@ pub(crate) struct Asked {
     first: Option<(String, Vec<Cell>)>,
     answer: Option<Vec<Arc<PgRow>>>,
     has_more: bool,
+    /// See [`Asked::require_declared`].
+    declared: Option<i64>,
 }
 
 impl Asked {
@@ -67,6 +72,11 @@ impl Asked {
         Err(StoreError::Conflict("the read waits for its answer".to_owned()))
     }
 
+    /// The answer means what it seems to if declarations have changed so often.
+    pub(crate) fn require_declared(&mut self, declared: i64) {
+        self.declared = Some(declared);
+    }
+
     /// Whatever is no read.
     pub(crate) fn refuse<T>(&mut self) -> Result<T> {
         self.has_more = true;
@@ -88,6 +98,8 @@ impl Asked {
 struct Question {
     sql: String,
     values: Vec<Cell>,
+    /// How often declarations may have changed.
+    declared: Option<i64>,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -120,7 +132,8 @@ impl Lane {
         let Some((sql, values)) = asked.first.clone() else { return Ok(false) };
         let (answer, receiver) = oneshot::channel();
         let Some(sender) = self.sender() else { return Ok(false) };
-        if sender.try_send(Question { sql, values, answer }).is_err() {
+        let declared = asked.declared;
+        if sender.try_send(Question { sql, values, declared, answer }).is_err() {
             return Ok(false);
         }
         drop(sender);
@@ -192,7 +205,8 @@ async fn serve(client: &Client, questions: &mut mpsc::Receiver<Question>, bound:
 
 /// Questions that one statement answers.
 enum Group {
-    One(Statement, Question),
+    /// With the statement that tells how often declarations had changed once it was answered, where that matters.
+    One(Statement, Option<Statement>, Question),
     /// Records by id: each id with those who ask for it.
     ById(Statement, Vec<(String, Question)>),
 }
@@ -209,9 +223,7 @@ async fn group(client: &Client, statements: &Statements, questions: Vec<Question
                 by_id.entry(format!("{start}{BY_IDS}")).or_default().push((id.clone(), question));
             }
             _ => {
-                if let Some(statement) = prepared(client, statements, &question.sql).await {
-                    groups.push(Group::One(statement, question));
-                }
+                groups.extend(alone(client, statements, question).await);
             }
         }
     }
@@ -219,9 +231,7 @@ async fn group(client: &Client, statements: &Statements, questions: Vec<Question
         match list.len() {
             1 => {
                 let Some((_, question)) = list.pop() else { continue };
-                if let Some(statement) = prepared(client, statements, &question.sql).await {
-                    groups.push(Group::One(statement, question));
-                }
+                groups.extend(alone(client, statements, question).await);
             }
             _ => {
                 if let Some(statement) = prepared(client, statements, &sql).await {
@@ -231,6 +241,15 @@ async fn group(client: &Client, statements: &Statements, questions: Vec<Question
         }
     }
     groups
+}
+
+async fn alone(client: &Client, statements: &Statements, question: Question) -> Option<Group> {
+    let statement = prepared(client, statements, &question.sql).await?;
+    let declared = match question.declared {
+        Some(_) => Some(prepared(client, statements, DECLARED).await?),
+        None => None,
+    };
+    Some(Group::One(statement, declared, question))
 }
 
 async fn prepared(client: &Client, statements: &Statements, sql: &str) -> Option<Statement> {
@@ -256,11 +275,26 @@ async fn fly(client: &Client, statements: &Statements, questions: Vec<Question>,
 
 async fn answer(client: &Client, group: Group, bound: Duration) -> bool {
     match group {
-        Group::One(statement, question) => {
+        Group::One(statement, declared, question) => {
             let values: Vec<&(dyn ToSql + Sync)> =
                 question.values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
-            let asked = tokio::time::timeout(bound, client.query(&statement, &values)).await;
+            let query = client.query(&statement, &values);
+            // It is sent after the question: what had not changed by then had not before.
+            let look = async {
+                let Some(declared) = &declared else { return Ok(None) };
+                let row = client.query_opt(declared, &[]).await?;
+                row.map_or(Ok(Some(0)), |it| it.try_get(0).map(Some))
+            };
+            let asked = tokio::time::timeout(bound, join(query, look)).await;
             let is_late = asked.is_err();
+            let is_other =
+                matches!(&asked, Ok((_, found)) if found.as_ref().ok() != Some(&question.declared));
+            if is_other {
+                // The ordinary way tells why.
+                drop(question.answer.send(Answer::Elsewhere));
+                return is_late;
+            }
+            let asked = asked.map(|it| it.0);
             give(question.answer, asked.map(|rows| rows.map(|it| it.into_iter().map(Arc::new).collect())));
             is_late
         }

@@ -30,6 +30,7 @@ mod writers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ use crate::index::{self, Builder, Indexes, Snapshots};
 use crate::session::Session;
 use crate::tenant::{Job, Look, Statistics};
 use crate::view::{Shared, State};
-use crate::{Limits, Result, StoreError, TenantInfo, View};
+use crate::{Kind, Limits, Result, StoreError, TenantInfo, View};
 
 /// Between the catalogue's name and the tenant's in a schema's name.
 const SEPARATOR: char = ':';
@@ -198,7 +199,9 @@ impl Cluster {
         let schema = self.schema(tenant)?;
         let shared = Arc::new(shared(Side::new(self.pool.clone(), &schema)));
         if let Some(side) = &shared.side {
-            side.open(shared.kinds)?;
+            let (under_way, declared) = side.open(shared.kinds)?;
+            shared.declared.store(declared, Ordering::Release);
+            shared.remakes.set(under_way);
         }
         let statistics = Arc::new(Statistics::default());
         let writers = Writers::new(self.pool.clone(), schema.clone(), shared.clone(), statistics.clone());
@@ -252,6 +255,7 @@ fn follow(pool: &Arc<Pool>, schema: &str, folder: PathBuf, shared: &Arc<Shared>)
             session: Session::Postgres(session),
             state: State::Committed,
             shared: &shared,
+            remakes: shared.remakes.current(),
             indexes: None,
             pace: None,
         });
@@ -286,8 +290,16 @@ enum ReadMode {
     Snapshot,
 }
 
-/// Begins a read over one snapshot.
-const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// Begins a read over one snapshot; says how often declarations had changed.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+                        SELECT NULL, (SELECT value FROM meta WHERE name = 'declared')";
+/// The same without a bound of the database's on its statements.
+const LONG_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+                             SELECT NULL, (SELECT value FROM meta WHERE name = 'declared')";
+/// The same on a standby, where it also says whether a kind was being made anew: this process may know the end of that already.
+const LAGGING_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+                                SELECT NULL, (SELECT value FROM meta WHERE name = 'declared'), \
+                                (SELECT count(*) FROM (SELECT 1 FROM meta WHERE starts_with(name, 'remake:') LIMIT 1) m)";
 
 /// Reads tried anew at most when connections are lost under them: others may be as dead.
 const READ_ATTEMPTS: u32 = 8;
@@ -320,7 +332,9 @@ impl Postgres {
         if let Some(standby) = &self.standby
             && let Some(mut session) = standby.session(&self.pool, &self.schema)
         {
-            session.begin(SNAPSHOT, Some(begun + timeout));
+            session.begin(LAGGING_SNAPSHOT, Some(begun + timeout));
+            let is_asked = session.require_declared(self.shared.declared.load(Ordering::Acquire)).is_ok();
+            debug_assert!(is_asked, "nothing is known of a snapshot that has not begun");
             // The indexes may hold what a standby does not know yet.
             self.view(&mut session, None, look);
             session.end();
@@ -334,11 +348,24 @@ impl Postgres {
         self.read(crate::Weight::Scan, timeout.saturating_sub(begun.elapsed()), look)
     }
 
+    /// Makes the indexes of a kind that are not there, while others read and write.
+    pub(crate) fn bring_indexes(&self, kind: &'static Kind) -> Result<()> {
+        let mut session = self.pool.connect(&self.schema)?;
+        let made = schema::bring_indexes(&mut session, &[kind]);
+        session.release();
+        made
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     fn view(&self, session: &mut PgSession, indexes: Option<Arc<Snapshots>>, look: Look<'_>) -> bool {
         look(&mut View {
             session: Session::Postgres(session),
             state: State::Committed,
             shared: &self.shared,
+            remakes: self.shared.remakes.current(),
             indexes,
             pace: None,
         })
@@ -349,6 +376,7 @@ impl Postgres {
             session: Session::Asked(asked),
             state: State::Committed,
             shared: &self.shared,
+            remakes: self.shared.remakes.current(),
             indexes: None,
             pace: None,
         });
@@ -371,10 +399,7 @@ impl Postgres {
                 ReadMode::Snapshot => {
                     session.begin(SNAPSHOT, Some(deadline));
                     if Duration::from_millis(self.shared.limits.read_timeout_ms) < timeout {
-                        session.begin(
-                            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
-                            None,
-                        );
+                        session.begin(LONG_SNAPSHOT, None);
                         session.wait_long();
                     }
                 }

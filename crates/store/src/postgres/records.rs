@@ -162,14 +162,14 @@ fn insert(kind: &'static Kind) -> String {
         let (scheme, value) = (marks.next(), marks.next());
         parts.push(format!(
             "i AS (INSERT INTO identifier (scheme, value, kind, id) SELECT u.scheme, u.value, '{name}', ?2 \
-             FROM r, unnest({scheme}::text[], {value}::text[]) u (scheme, value))"
+             FROM r, unnest({scheme}::text[], {value}::text[]) u (scheme, value) ON CONFLICT DO NOTHING)"
         ));
     }
     if !kind.links.is_empty() {
         let (relation, to, target) = (marks.next(), marks.next(), marks.next());
         parts.push(format!(
             "l AS (INSERT INTO link (to_kind, target, relation, kind, id) SELECT u.to_kind, u.target, u.relation, '{name}', ?2 \
-             FROM r, unnest({relation}::text[], {to}::text[], {target}::text[]) u (relation, to_kind, target))"
+             FROM r, unnest({relation}::text[], {to}::text[], {target}::text[]) u (relation, to_kind, target) ON CONFLICT DO NOTHING)"
         ));
     }
     format!("WITH {} SELECT version, sequence FROM r", parts.join(", "))

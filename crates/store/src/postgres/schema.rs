@@ -4,21 +4,21 @@
 //! embedded engine, with the counts in rows of their own for each session (`slot`), so that writers never wait
 //! for each other's counts. By what the tables may be spread over machines says `distribution.rs`.
 
-use crate::counters::Counters;
-use crate::document::Document;
-use crate::kind::differ_in_indexes_only;
+use std::time::Duration;
+
 use crate::leases;
+use crate::remake::{self, Remake, Reshaped, UNDER_WAY};
 use crate::renumber;
-use crate::schema::{FORMAT, index_name};
+use crate::schema::{Changed, FORMAT, index_name};
 use crate::session::Session;
 use crate::statements::one_columns;
 use crate::tenant::IndexShare;
 use crate::users::Users;
-use crate::{Index, Kind, Result, StoreError, Text};
+use crate::{Arity, Column, Index, Kind, Result, StoreError, Text};
 
 use super::distribution;
+use super::records::many_columns;
 pub(crate) use super::records::type_name;
-use super::records::{Kept, insert_records, many_columns, statements};
 use super::session::PgSession;
 
 const BASE: &str = "
@@ -53,23 +53,46 @@ pub(super) enum Sweep {
     All,
 }
 
-/// Brings a tenant's schema to what `kinds` declare. Servers that start at once wait for the first.
+/// Waited for a table whose columns or indexes change: who asks for it meanwhile waits as well.
+const TABLE_WAIT: &str = "SET LOCAL lock_timeout = '2s'";
+const NO_TABLE_WAIT: &str = "SET LOCAL lock_timeout = 0";
+/// Pause before the next try, in which others are served.
+const TABLE_PAUSE: Duration = Duration::from_secs(1);
+/// The code of a lock that did not come in time.
+pub(super) const LOCK_TIMEOUT: &str = "55P03";
+
+/// Brings a tenant's schema to what `kinds` declare. Servers that start at once wait for the first. Gives the kinds that are
+/// being made anew, and how often declarations have changed.
 ///
 /// Errors: the tables were written by a newer program.
-pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result<()> {
-    session.begin("BEGIN", None);
-    session.unbounded()?;
-    let result = apply_in(session, kinds, sweep);
-    match result {
-        Ok(()) => session.commit(None),
-        Err(error) => {
-            session.end();
-            Err(error)
+pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result<Applied> {
+    loop {
+        session.begin("BEGIN", None);
+        session.unbounded()?;
+        let result = apply_in(session, kinds, sweep);
+        match result {
+            Ok(applied) => return session.commit(None).map(|()| applied),
+            Err(error) => {
+                session.end();
+                match error {
+                    StoreError::Postgres { code, .. } if code == LOCK_TIMEOUT => {
+                        tracing::info!(
+                            schema = session.schema,
+                            "a table that is to change is in use; it is tried again"
+                        );
+                        std::thread::sleep(TABLE_PAUSE);
+                    }
+                    error => return Err(error),
+                }
+            }
         }
     }
 }
 
-fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result<()> {
+/// See [`apply`].
+type Applied = (Vec<(&'static Kind, Remake)>, i64);
+
+fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result<Applied> {
     pg.batch("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/migration', 0))")?;
     let place = format!("schema {}", pg.schema);
     let mut session = Session::Postgres(pg);
@@ -89,20 +112,26 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
     if let Some(found) = found.filter(|found| FORMAT < *found) {
         return Err(StoreError::Newer { place, found, known: FORMAT });
     }
+    let users = if sweep == Sweep::All { Users::None } else { Users::Others };
     if let Some(found) = found.filter(|found| *found < FORMAT) {
-        let users = if sweep == Sweep::All { Users::None } else { Users::Others };
         renumber::migrate(&mut session, kinds, &place, found, users)?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'format'", &[FORMAT.into()])?;
     }
     leases::create_table(&mut session)?;
+    let mut under_way = Vec::new();
     for kind in kinds {
         let sql = "SELECT declaration FROM kind WHERE name = ?1";
         let known = session.first(sql, &[kind.name.into()], |row| row.text(0))?;
         match known {
             Some(declaration) if declaration == kind.declaration() => continue,
-            // Indexes are made afterwards, beside readers and writers.
-            Some(declaration) if differ_in_indexes_only(&declaration, &kind.declaration()) => {}
-            Some(_) => remake(&mut session, kind)?,
+            Some(declaration) => {
+                let changed = Changed { kind, declaration, tables: String::new() };
+                if under_way.is_empty() {
+                    keep_writers_out(&mut session)?;
+                }
+                under_way.push((*kind, remake::begin(&mut session, &changed)?));
+                continue;
+            }
             None => {
                 create_table(&mut session, kind)?;
                 create_indexes(&mut session, kind)?;
@@ -116,7 +145,14 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
     match sweep {
         Sweep::All => sweep_lists(&mut session, "TRUE"),
         Sweep::Keep => sweep_lists(&mut session, "since < now() - interval '1 day'"),
-    }
+    }?;
+    let declared = remake::declared(&mut session)?;
+    Ok((under_way, declared))
+}
+
+/// Waits for all writes under way, which go by the former declarations; those that come see that these have changed.
+fn keep_writers_out(session: &mut Session<'_>) -> Result<()> {
+    session.batch(&format!("{TABLE_WAIT}; LOCK TABLE kind IN EXCLUSIVE MODE; {NO_TABLE_WAIT}"))
 }
 
 /// Makes the declared indexes that are missing and drops those that no declaration asks for any more, while
@@ -142,7 +178,7 @@ fn bring_indexes_of(session: &mut Session<'_>, kind: &'static Kind) -> Result<()
     let table = format!("\"k_{}\"", kind.name);
     let found = session.all(sql, &[table.as_str().into()], |row| Ok((row.text(0)?, row.int(1)? == 1)))?;
     let declared = indexes(kind);
-    let fixed = ["id", "key", "sequence"].map(|it| short(&format!("i_{}_{it}", kind.name)));
+    let fixed = fixed_indexes(kind);
     for (name, is_valid) in &found {
         let is_wanted = fixed.contains(name) || declared.iter().any(|it| it.0 == *name);
         if !is_wanted || !is_valid {
@@ -184,11 +220,8 @@ fn create_table(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     }
     if kind.members.is_some() {
         columns.push_str(", list bigint, n_members bigint NOT NULL DEFAULT 0");
-        session.batch(&format!(
-            "CREATE TABLE IF NOT EXISTS \"m_{name}\" (list bigint NOT NULL, position bigint NOT NULL, n bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (list, position));
-             ALTER TABLE \"m_{name}\" ALTER body SET STORAGE EXTERNAL"
-        ))?;
     }
+    create_members(session, kind)?;
     columns.push_str(", body bytea NOT NULL");
     if kind.text != Text::None {
         columns.push_str(", words tsvector");
@@ -210,7 +243,19 @@ fn create_table(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     ))
 }
 
-fn collation(column: &crate::Column) -> &'static str {
+/// Makes the table of a kind's members, if it has some.
+fn create_members(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    if kind.members.is_none() {
+        return Ok(());
+    }
+    session.batch(&format!(
+        "CREATE TABLE IF NOT EXISTS \"m_{0}\" (list bigint NOT NULL, position bigint NOT NULL, n bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (list, position));
+         ALTER TABLE \"m_{0}\" ALTER body SET STORAGE EXTERNAL",
+        kind.name
+    ))
+}
+
+fn collation(column: &Column) -> &'static str {
     if matches!(column.ty, crate::Type::Text | crate::Type::Folded) { " COLLATE \"C\"" } else { "" }
 }
 
@@ -265,14 +310,11 @@ pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Re
 fn indexes(kind: &'static Kind) -> Vec<(String, String)> {
     let mut list = Vec::new();
     for index in kind.indexes {
-        let name = index_name(kind, index);
-        let name = if index.uniqueness.refuses() { format!("u{name}") } else { name };
-        list.push((short(&name), ordered(kind, index)));
+        list.push((short(&declared_name(kind, index)), ordered(kind, index)));
     }
     for (_, column) in many_columns(kind) {
-        let name = short(&format!("x_{}_{}", kind.name, column.name));
         list.push((
-            name,
+            many_index(kind, column),
             format!(
                 "CREATE INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" USING gin (\"{}\")",
                 kind.name, column.name
@@ -303,88 +345,82 @@ fn ordered(kind: &Kind, index: &Index) -> String {
     )
 }
 
-/// Makes everything that the declaration of a kind governs anew from the bodies. Classes stay: what a server
-/// knows of them never becomes untrue.
-fn remake(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
-    let name = kind.name;
-    let old = session.all(
-        "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename = ?1",
-        &[format!("k_{name}").as_str().into()],
-        |row| row.text(0),
-    )?;
-    let key = short(&format!("i_{name}_key"));
-    session.batch(&format!(
-        "ALTER TABLE \"k_{name}\" RENAME TO \"old_{name}\"; ALTER TABLE \"old_{name}\" DROP CONSTRAINT \"{}\"",
-        short(&format!("i_{name}_id"))
-    ))?;
-    for index in old.iter().filter(|it| **it != key && !it.ends_with("_id")) {
-        session.batch(&format!("DROP INDEX IF EXISTS \"{index}\""))?;
-    }
-    session.batch(&format!("ALTER INDEX \"{key}\" RENAME TO \"old_key_{}\"", name_hash(name)))?;
-    for sql in [
-        "DELETE FROM facet WHERE kind = ?1 AND facet <> '*'",
-        "DELETE FROM identifier WHERE kind = ?1",
-        "DELETE FROM link WHERE kind = ?1",
-    ] {
-        session.execute(sql, &[name.into()])?;
-    }
-    session.execute("UPDATE facet SET n = n + 1 WHERE kind = ?1 AND facet = '*'", &[name.into()])?;
-    create_table(session, kind)?;
-    refill(session, kind)?;
-    session.batch(&format!("DROP TABLE \"old_{name}\""))?;
-    create_indexes(session, kind)
-}
-
-/// Rows taken over in one step.
-const STEP_ROWS: usize = 500;
-
-fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
-    let name = kind.name;
-    let sql = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?1) AND attname = 'list' AND NOT attisdropped";
-    let had_list = session.first(sql, &[format!("\"old_{name}\"").as_str().into()], |_| Ok(()))?.is_some();
-    let list = if had_list && kind.members.is_some() {
-        ", o.list, o.n_members"
-    } else {
-        ", NULL::bigint, 0::bigint"
+/// Brings the table of a kind to its declaration without reading a row: columns that are not asked for, or are to be made, go,
+/// those that are to be made come empty.
+pub(crate) fn reshape(session: &mut Session<'_>, kind: &'static Kind, parts: &Reshaped) -> Result<()> {
+    let table = format!("\"k_{}\"", kind.name);
+    session.batch(TABLE_WAIT)?;
+    let fixed = fixed_indexes(kind);
+    let stays = |name: &String| {
+        let many = many_columns(kind).filter(|it| !parts.columns.iter().any(|made| made.name == it.1.name));
+        fixed.contains(name)
+            || parts.indexes.iter().any(|it| short(&declared_name(kind, it)) == *name)
+            || many.into_iter().any(|it| many_index(kind, it.1) == *name)
+            || (!parts.drops_words && words_index(kind) == *name)
     };
-    let sql = format!(
-        "SELECT o.key, o.id, o.version, o.sequence, o.body{list} FROM \"old_{name}\" o WHERE ?1 < o.key ORDER BY o.key LIMIT {STEP_ROWS}"
-    );
-    let statements = statements(kind);
-    let mut counters = Counters::default();
-    let mut last = i64::MIN;
-    loop {
-        let rows = session.all(&sql, &[last.into()], |row| {
-            let (key, version, sequence) = (row.int(0)?, row.int(2)?, row.int(3)?);
-            let kept = Kept { key: Some(key), version, sequence: Some(sequence) };
-            let list = row
-                .optional_int(5)?
-                .map(|list| (crate::ListId(list), row.int(6).unwrap_or(0).cast_unsigned()));
-            Ok((key, kept, row.text(1)?, row.bytes(4)?, list))
-        })?;
-        let Some(end) = rows.last() else { break };
-        last = end.0;
-        let (mut documents, mut kept) = (Vec::new(), Vec::new());
-        for (_, head, id, bytes, list) in rows {
-            let mut document = Document::stored(kind, id, bytes)?;
-            document.list = list;
-            ensure_class(session, kind, &document)?;
-            counters.count(kind, &document.taken, 1);
-            documents.push(document);
-            kept.push(Some(head));
-        }
-        if let Session::Postgres(pg) = session {
-            insert_records(pg, &statements, &documents.iter().collect::<Vec<_>>(), &kept)?;
+    let sql = "SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass(?1)";
+    let found = session.all(sql, &[table.as_str().into()], |row| row.text(0))?;
+    for name in found.iter().filter(|it| !stays(it)) {
+        session.batch(&format!("DROP INDEX \"{name}\""))?;
+    }
+    let sql = "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(?1) AND 0 < attnum AND NOT attisdropped";
+    let held = session.all(sql, &[table.as_str().into()], |row| row.text(0))?;
+    let is_new = |name: &str| parts.columns.iter().any(|it| it.name == name);
+    for name in &held {
+        let stays = match name.as_str() {
+            "key" | "id" | "version" | "sequence" | "class" | "body" => true,
+            "list" | "n_members" => kind.members.is_some(),
+            "words" => !parts.drops_words,
+            name => kind.column_named(name).is_some() && !is_new(name),
+        };
+        if !stays {
+            session.batch(&format!("ALTER TABLE {table} DROP COLUMN \"{name}\""))?;
         }
     }
-    counters.flush(session)
+    for column in &parts.columns {
+        let (name, ty, collation) = (column.name, type_name(column.ty), collation(column));
+        session.batch(&match column.arity {
+            Arity::One => format!("ALTER TABLE {table} ADD COLUMN \"{name}\" {ty}{collation}"),
+            Arity::Many => format!(
+                "ALTER TABLE {table} ADD COLUMN \"{name}\" {ty}[]{collation} NOT NULL DEFAULT '{{}}'; \
+                 ALTER TABLE {table} ALTER COLUMN \"{name}\" DROP DEFAULT"
+            ),
+        })?;
+    }
+    if kind.members.is_some() && !held.iter().any(|it| it == "list") {
+        session.batch(&format!(
+            "ALTER TABLE {table} ADD COLUMN list bigint, ADD COLUMN n_members bigint NOT NULL DEFAULT 0"
+        ))?;
+    }
+    create_members(session, kind)?;
+    if parts.words {
+        session.batch(&format!(
+            "ALTER TABLE {table} ADD COLUMN words tsvector; ALTER TABLE {table} ALTER words SET STORAGE EXTERNAL"
+        ))?;
+    }
+    session.batch(NO_TABLE_WAIT)?;
+    let sql = "INSERT INTO kind (name, declaration) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration";
+    session.execute(sql, &[kind.name.into(), UNDER_WAY.into()]).map(|_| ())
 }
 
-/// Stores a class inside the migration, which no writer runs beside.
-fn ensure_class(session: &mut Session<'_>, kind: &Kind, document: &Document) -> Result<()> {
-    session.execute(
-        super::ADD_CLASS,
-        &[kind.name.into(), document.taken.class.0.into(), (&*document.taken.class_text).into()],
-    )?;
-    Ok(())
+/// Whether all declared indexes are there, and can be used.
+pub(crate) fn has_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<bool> {
+    let sql = "SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+               WHERE i.indrelid = to_regclass(?1) AND i.indisvalid";
+    let found = session.all(sql, &[format!("\"k_{}\"", kind.name).as_str().into()], |row| row.text(0))?;
+    Ok(indexes(kind).iter().all(|it| found.contains(&it.0)))
+}
+
+/// The indexes that every kind has.
+fn fixed_indexes(kind: &Kind) -> [String; 3] {
+    ["id", "key", "sequence"].map(|it| short(&format!("i_{}_{it}", kind.name)))
+}
+
+fn declared_name(kind: &Kind, index: &Index) -> String {
+    let name = index_name(kind, index);
+    if index.uniqueness.refuses() { format!("u{name}") } else { name }
+}
+
+fn many_index(kind: &Kind, column: &Column) -> String {
+    short(&format!("x_{}_{}", kind.name, column.name))
 }

@@ -23,6 +23,7 @@ use super::driver::{Driver, drive};
 use super::errors::ends_session;
 use super::stems::Stems;
 use super::tls::{Stream, Tls};
+use crate::error::outdated;
 use crate::session::{Cell, Row};
 use crate::{Result, StoreError};
 
@@ -83,6 +84,8 @@ pub(crate) struct PgSession {
     pub(super) met_taken: bool,
     /// Of a standby: until when what it has replayed is known to be recent enough.
     pub(super) recent_until: Option<Instant>,
+    /// How often declarations may have changed for what is read to mean what it seems to.
+    declared: Option<i64>,
 }
 
 /// Tells a transaction from all others, afterwards.
@@ -90,8 +93,22 @@ pub(crate) struct PgSession {
 pub(super) struct Mark {
     /// Its number.
     pub(super) xid: Option<i64>,
+    /// How often declarations had changed when it began.
+    pub(super) declared: i64,
+    /// Whether a kind was being made anew when it began, as far as its beginning asked for that.
+    is_making: bool,
     /// Kind and id of the record that it wrote last.
     pub(super) written: Option<(&'static str, String)>,
+}
+
+impl Mark {
+    /// Takes what the beginning of a transaction says: its number, how often declarations have changed, whether kinds are
+    /// being made anew.
+    fn begin(&mut self, begun: &[SimpleQueryMessage]) {
+        self.xid = number_of(begun, 0);
+        self.declared = number_of(begun, 1).unwrap_or(0);
+        self.is_making = number_of(begun, 2) == Some(1);
+    }
 }
 
 impl PgSession {
@@ -134,6 +151,7 @@ impl PgSession {
             stems,
             met_taken: false,
             recent_until: None,
+            declared: None,
         })
     }
 
@@ -180,7 +198,32 @@ impl PgSession {
         self.deadline = deadline;
         self.waiting = self.usual_waiting;
         (self.is_conflict, self.is_failed, self.wants_snapshot) = (false, false, false);
-        (self.n_changes, self.mark) = (0, Mark::default());
+        (self.n_changes, self.mark, self.declared) = (0, Mark::default(), None);
+    }
+
+    /// What is read from here on means what it seems to if declarations have changed so often; else it is refused.
+    ///
+    /// Errors: they have changed more often; a read of one statement, which cannot tell, needs a snapshot.
+    pub(crate) fn require_declared(&mut self, declared: i64) -> Result<()> {
+        match self.phase {
+            Phase::OneStatement | Phase::OneStatementRun => {
+                self.wants_snapshot = true;
+                Err(StoreError::Conflict("the read needs a snapshot".into()))
+            }
+            _ => {
+                self.declared = Some(declared);
+                if self.phase == Phase::Begun { self.look_at_mark() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Errors: the transaction that has begun does not see what is meant. A standby that is behind is left for the primary.
+    fn look_at_mark(&mut self) -> Result<()> {
+        let is_other = self.declared.is_some_and(|it| it != self.mark.declared);
+        if (is_other || self.mark.is_making) && self.leave_standby() {
+            return Err(StoreError::Conflict("the primary is asked instead of a standby".to_owned()));
+        }
+        if is_other { Err(outdated()) } else { Ok(()) }
     }
 
     /// Ends a transaction of reads, or undoes one; waits for nothing.
@@ -308,13 +351,18 @@ impl PgSession {
         mut visit: impl FnMut(Row<'_, '_>) -> Result<ControlFlow<()>>,
     ) -> Result<Option<u64>> {
         self.enter()?;
+        if self.declared.is_some() && !self.statements.contains_key(sql) {
+            // Where another program has changed the tables, the statement cannot be prepared: that one is to be told.
+            self.begin_now()?;
+        }
         let statement = self.prepare(sql)?;
         let begin = match self.phase {
             Phase::Due(begin) => Some(begin),
             _ => None,
         };
         let mut refused = None;
-        let (mut xid, mut n_rows) = (None, 0);
+        let (mut mark, mut n_rows) = (Mark::default(), 0);
+        let (declared, is_standby) = (self.declared, self.recent_until.is_some());
         let result = self.wait(async |client| {
             let parameters: Vec<&(dyn ToSql + Sync)> =
                 values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
@@ -322,7 +370,12 @@ impl PgSession {
             let rows = match begin {
                 Some(begin) => {
                     let (begun, rows) = join(client.simple_query(begin), query).await;
-                    xid = number_of(&begun?);
+                    mark.begin(&begun?);
+                    let is_other = declared.is_some_and(|it| it != mark.declared);
+                    if is_other || (is_standby && mark.is_making) {
+                        // Said below: no row is looked at.
+                        return Ok(None);
+                    }
                     rows
                 }
                 None => query.await,
@@ -343,7 +396,10 @@ impl PgSession {
         });
         if begin.is_some() {
             self.phase = Phase::Begun;
-            self.mark.xid = xid;
+            self.mark = Mark { written: self.mark.written.take(), ..mark };
+            if result.is_ok() {
+                self.look_at_mark()?;
+            }
         }
         if !sql.starts_with("SELECT") {
             let n_affected = result.as_ref().ok().copied().flatten().unwrap_or(0);
@@ -435,7 +491,8 @@ impl PgSession {
         if let Phase::Due(begin) = self.phase {
             let begun = self.wait(|client| client.simple_query(begin))?;
             self.phase = Phase::Begun;
-            self.mark.xid = number_of(&begun);
+            self.mark.begin(&begun);
+            self.look_at_mark()?;
         }
         Ok(())
     }
@@ -516,10 +573,10 @@ impl PgSession {
     }
 }
 
-/// The number that statements sent as text gave, if they gave one.
-fn number_of(messages: &[SimpleQueryMessage]) -> Option<i64> {
+/// A number that statements sent as text gave, by its place in the row, if they gave one.
+fn number_of(messages: &[SimpleQueryMessage], place: usize) -> Option<i64> {
     messages.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+        SimpleQueryMessage::Row(row) => row.try_get(place).ok()??.parse().ok(),
         _ => None,
     })
 }

@@ -14,6 +14,7 @@ use super::schema::{self, Sweep};
 use super::session::PgSession;
 use crate::classes::Classes;
 use crate::document::Taken;
+use crate::remake::Remake;
 use crate::session::Session;
 use crate::txn::number_taken;
 use crate::{Kind, Result, StoreError};
@@ -33,16 +34,20 @@ impl Side {
     }
 
     /// Brings the tables to the declared kinds and says that the tenant is open.
-    pub(super) fn open(&self, kinds: &[&'static Kind]) -> Result<()> {
+    ///
+    /// Gives the kinds that are being made anew, and how often declarations have changed.
+    pub(super) fn open(&self, kinds: &[&'static Kind]) -> Result<(Vec<(&'static Kind, Remake)>, i64)> {
         let mut session = self.pool.connect(&self.schema)?;
         match open_in(&mut session, kinds) {
-            Ok(()) => *self.lock() = Some(session),
+            Ok(found) => {
+                *self.lock() = Some(session);
+                Ok(found)
+            }
             Err(error) => {
                 end_apart(session);
-                return Err(error);
+                Err(error)
             }
         }
-        Ok(())
     }
 
     /// Takes the sign down that the tenant is open; when this returns, the database knows. One that does not answer
@@ -135,16 +140,18 @@ impl Drop for Side {
     }
 }
 
-fn open_in(session: &mut PgSession, kinds: &[&'static Kind]) -> Result<()> {
+fn open_in(session: &mut PgSession, kinds: &[&'static Kind]) -> Result<(Vec<(&'static Kind, Remake)>, i64)> {
     let is_alone = is_true(session, ALONE)?;
     let sweep = if is_alone { Sweep::All } else { Sweep::Keep };
-    schema::apply(session, kinds, sweep)?;
+    let (under_way, declared) = schema::apply(session, kinds, sweep)?;
     be_present(session)?;
     if is_alone {
         session.batch(NOT_ALONE)?;
     }
-    // Others may open the tenant meanwhile.
-    schema::bring_indexes(session, kinds)
+    // Others may open the tenant meanwhile. Those that are made anew get their indexes when they have their columns.
+    let made = kinds.iter().copied().filter(|kind| !under_way.iter().any(|it| it.0.name == kind.name));
+    schema::bring_indexes(session, &made.collect::<Vec<_>>())?;
+    Ok((under_way, declared))
 }
 
 /// Waits until the session may say that its tenant is open. It asks again and again rather than in one statement: a

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::batch::{self, Outcome, Write};
 use super::fate::{self, Fate};
 use super::pool::Pool;
+use super::schema::LOCK_TIMEOUT;
 use super::session::PgSession;
 use super::side::Side;
 use crate::tenant::{Job, Sharing, Statistics};
@@ -275,6 +276,9 @@ fn again(error: &StoreError) -> StoreError {
         StoreError::Busy { depth, retry_after_s } => {
             StoreError::Busy { depth: *depth, retry_after_s: *retry_after_s }
         }
+        StoreError::Remaking { kind, retry_after_s } => {
+            StoreError::Remaking { kind, retry_after_s: *retry_after_s }
+        }
         StoreError::Closed => StoreError::Closed,
         StoreError::Panicked => StoreError::Panicked,
         StoreError::Conflict(reason) => StoreError::Conflict(reason.clone()),
@@ -288,9 +292,6 @@ fn again(error: &StoreError) -> StoreError {
         other => StoreError::Commit(other.to_string()),
     }
 }
-
-/// The code of a statement that waited too long for a lock.
-const LOCK_TIMEOUT: &str = "55P03";
 
 /// Lets closures that lost several times run one at a time.
 const SOLE: &str = "SELECT pg_advisory_lock(hashtextextended(current_schema() || '/sole', 0))";

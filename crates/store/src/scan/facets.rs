@@ -23,7 +23,10 @@ impl Scan {
         }
         let is_counted =
             view.state == State::Committed && self.plan.conditions.is_empty() && self.plan.residual.is_none();
-        if is_counted && !is_behind(&mut view.session, self.kind.name)? {
+        let are_made = facets
+            .iter()
+            .all(|it| self.declared.facet_named(it).is_none() == self.kind.facet_named(it).is_none());
+        if is_counted && are_made && !is_behind(&mut view.session, self.kind.name)? {
             let lists = facets.iter().map(|facet| self.counted(view, facet)).collect();
             self.note("facets", || "counts that are kept".into());
             return lists;
@@ -39,7 +42,7 @@ impl Scan {
         }
         let mut lists: Vec<Option<Vec<FacetCount>>> = facets
             .iter()
-            .map(|name| if self.kind.facet_named(name).is_none() { Some(Vec::new()) } else { None })
+            .map(|name| if self.declared.facet_named(name).is_none() { Some(Vec::new()) } else { None })
             .collect();
         if self.plan.residual.is_none() {
             let held: Vec<_> =
@@ -101,7 +104,7 @@ impl Scan {
 
     /// The column that holds what a facet counts.
     fn held(&self, facet: &str) -> Option<Held> {
-        let facet = self.kind.facet_named(facet)?;
+        let facet = self.declared.facet_named(facet)?;
         let column = self.kind.column_of(&Path::dotted(facet.path))?;
         let is_as_written = !matches!(column.ty, Type::Instant | Type::Folded);
         let is_held = match (column.arity, facet.counts) {
@@ -156,7 +159,7 @@ impl Scan {
     }
 
     fn facets_by_body(&mut self, view: &mut View<'_>, names: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
-        let facets: Vec<_> = names.iter().map(|name| self.kind.facet_named(name)).collect();
+        let facets: Vec<_> = names.iter().map(|name| self.declared.facet_named(name)).collect();
         let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
         self.each_body(view, "", |_, body| {
             for (facet, counts) in facets.iter().zip(&mut counts) {

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::{Sqlite, create};
 use crate::budget::Budget;
 use crate::classes::Classes;
+use crate::remake::Remakes;
 use crate::session::Flavour;
 use crate::statements::Statements;
 use crate::tenant::{Engine, Inner};
@@ -32,13 +33,16 @@ fn tenant(path: &Path) -> Result<Tenant, StoreError> {
         classes: Classes::new(),
         side: None,
         indexes: OnceLock::new(),
+        remakes: Remakes::default(),
+        declared: std::sync::atomic::AtomicI64::new(0),
         limits: Limits::default(),
         budget: Budget::new(1 << 30),
     });
     let engine = Engine::Sqlite(Sqlite::open(path, shared)?);
     let places = || Arc::new(Semaphore::new(4));
     let (scans, points, parking) = (places(), places(), places());
-    Ok(Tenant(Arc::new(Inner { name: "t".into(), engine, scans, points, parking, read_timeout_ms: 60_000 })))
+    let (name, remaker) = ("t".into(), OnceLock::new());
+    Ok(Tenant(Arc::new(Inner { name, engine, scans, points, parking, read_timeout_ms: 60_000, remaker })))
 }
 
 /// After a flush that failed nothing is written: not by writers, the text index, the keeper of the log, or on closing.

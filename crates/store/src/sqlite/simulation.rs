@@ -26,6 +26,7 @@ use super::flush::Flusher;
 use super::{Sqlite, create};
 use crate::budget::Budget;
 use crate::classes::Classes;
+use crate::remake::Remakes;
 use crate::session::Flavour;
 use crate::statements::Statements;
 use crate::tenant::{Engine, Inner, Loading};
@@ -257,6 +258,8 @@ fn open(path: &Path) -> Result<Open> {
         classes: Classes::new(),
         side: None,
         indexes: std::sync::OnceLock::new(),
+        remakes: Remakes::default(),
+        declared: std::sync::atomic::AtomicI64::new(0),
         limits: Limits { log_bytes: 1 << 40, index_pause_ms: 1, ..Limits::default() },
         budget: Budget::new(1 << 30),
     });
@@ -281,6 +284,7 @@ fn open(path: &Path) -> Result<Open> {
         points: places(),
         parking: places(),
         read_timeout_ms: 600_000,
+        remaker: std::sync::OnceLock::new(),
     }));
     Ok(Open { tenant, gate, pin, readers: Vec::new() })
 }

@@ -15,7 +15,9 @@ use super::keeper::Keeper;
 use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
+use crate::error::outdated;
 use crate::pending_links;
+use crate::remake;
 use crate::session::Session;
 use crate::tenant::{Job, Sharing, Statistics, WriteTimes};
 use crate::txn::Numbers;
@@ -86,6 +88,11 @@ impl Writer {
             return Ok(());
         }
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Who has made the declarations its own meanwhile counts anew.
+        if let Err(error) = self.numbers() {
+            self.connection.execute_batch("ROLLBACK")?;
+            return Err(error);
+        }
         let mut counters = Counters::default();
         self.put_off.end(&mut counters);
         let mut session = Session::Sqlite(&self.connection);
@@ -134,6 +141,7 @@ impl Writer {
                 for part in parts {
                     let error = match &error {
                         StoreError::Full(what) => StoreError::Full(what.clone()),
+                        StoreError::Unavailable(reason) => StoreError::Unavailable(reason.clone()),
                         other => StoreError::Commit(other.to_string()),
                     };
                     part.finish(Some(error), began.elapsed());
@@ -223,6 +231,8 @@ impl Writer {
                 session: Session::Sqlite(&self.connection),
                 state: State::Open,
                 shared: &self.shared,
+                // Nobody else writes now: what is over for this process is over for the transaction.
+                remakes: self.shared.remakes.current(),
                 indexes: self.shared.published(),
                 pace: None,
             },
@@ -271,8 +281,12 @@ impl Writer {
         Ok(Ran::Done)
     }
 
+    /// Errors: a program of other declarations has opened the file meanwhile.
     fn numbers(&self) -> Result<Numbers> {
         let mut session = Session::Sqlite(&self.connection);
+        if remake::declared(&mut session)? != self.shared.declared.load(Ordering::Acquire) {
+            return Err(outdated());
+        }
         let mut read = |name: &str| -> Result<u64> {
             let sql = "SELECT value FROM meta WHERE name = ?1";
             Ok(session.first(sql, &[name.into()], |row| row.int(0))?.unwrap_or(0).cast_unsigned())

@@ -19,6 +19,7 @@ mod patience;
 mod queries;
 mod records;
 mod redeclare;
+mod remade;
 mod search;
 mod search_bounds;
 mod search_index;

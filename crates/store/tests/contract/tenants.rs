@@ -31,6 +31,36 @@ fn tenants_come_and_go() {
     }
 }
 
+/// Who lists tenants that nobody has open leaves no trace of it, and sees what stands in a log alone.
+#[test]
+fn a_list_makes_no_file() {
+    let place = sqlite();
+    let catalogue = place.open(ALL, Limits::default());
+    catalogue.create_tenant("t", "an institute").expect("a tenant");
+    catalogue.close();
+    let names = || {
+        let files = std::fs::read_dir(place.folder.path().join("tenants")).expect("a folder");
+        let mut names: Vec<_> = files.map(|it| it.expect("a file").file_name()).collect();
+        names.sort();
+        names
+    };
+    let described = |catalogue: &Catalogue, name: &str| {
+        let list = catalogue.tenants().expect("a list");
+        list.into_iter().find(|it| it.name == name).expect("it").description
+    };
+    let before = names();
+    assert_eq!(described(&place.open(ALL, Limits::default()), "t"), "an institute");
+    assert_eq!(names(), before);
+    let catalogue = place.open(ALL, Limits::default());
+    let _open = catalogue.create_tenant("v", "another").expect("a tenant");
+    for end in ["", "-wal"] {
+        let file = |name: &str| std::path::PathBuf::from(format!("{}{end}", place.file(name).display()));
+        std::fs::copy(file("v"), file("u")).expect("a copy");
+    }
+    assert_eq!(described(&place.open(ALL, Limits::default()), "u"), "another");
+    assert_eq!(described(&place.open(ALL, Limits::default()), "v"), "another");
+}
+
 /// A power failure may bring back the name of a log that was deleted with its tenant.
 #[test]
 fn the_log_of_a_deleted_tenant_is_nobodys() {

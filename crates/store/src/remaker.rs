@@ -1,0 +1,159 @@
+//! The thread that makes kinds anew beside serving; see [`crate::remake`].
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use crate::remake::{self, Left, STEP_ROWS};
+use crate::tenant::{Engine, Inner};
+use crate::{Expr, Kind, Result, StoreError, Tenant, Txn};
+
+/// Waited for others, between two looks.
+const OTHERS: Duration = Duration::from_millis(100);
+/// Looks, before a tenant is served.
+const FIRST_WAITS: u32 = 20;
+/// Waited after a step that failed; twice as long after each further one, up to [`DOUBLINGS`] times.
+const FAILURE_PAUSE: Duration = Duration::from_secs(10);
+const DOUBLINGS: u32 = 6;
+
+/// Makes the first records of each kind anew, and has a thread go on with the rest.
+pub(crate) fn start(tenant: &Tenant) -> Result<()> {
+    let n_first =
+        usize::try_from(tenant.limits().remake_records_first).unwrap_or(usize::MAX).div_ceil(STEP_ROWS);
+    let mut left = tenant.remade_kinds();
+    left.retain(|kind| match first_steps(tenant, kind, n_first) {
+        Ok(left) => left != Left::Nothing,
+        Err(error) => {
+            tracing::warn!(kind = kind.name, %error, "a kind could not be made anew; it is tried again");
+            true
+        }
+    });
+    if left.is_empty() {
+        return Ok(());
+    }
+    let (living, ends) = mpsc::channel();
+    let weak = Arc::downgrade(&tenant.0);
+    std::thread::Builder::new()
+        .name("store-remake".to_owned())
+        .spawn(move || go_on(&weak, left, &ends))
+        .map_err(|source| StoreError::Io { path: "thread store-remake".to_owned(), source })?;
+    // The tenant is opened once: nobody has set it before.
+    tenant.0.remaker.set(living).ok();
+    Ok(())
+}
+
+/// Steps up to the end, where that is near. Indexes of a kind with more records than that are made beside serving.
+fn first_steps(tenant: &Tenant, kind: &'static Kind, n_most: usize) -> Result<Left> {
+    let n_records = tenant.read_blocking(|view| view.count(kind, &Expr::All))?;
+    let is_small = n_records <= tenant.limits().remake_records_first;
+    let (mut n_left, mut n_waits) = (n_most, FIRST_WAITS);
+    while 0 < n_left {
+        let is_for_later = !is_small
+            && tenant.read_blocking(|view| {
+                Ok::<_, StoreError>(view.remake(kind)?.is_some_and(|it| it.is_at_indexes()))
+            })?;
+        if is_for_later {
+            break;
+        }
+        match tenant.remake_step(kind)? {
+            Left::Rows => n_left -= 1,
+            Left::Steps | Left::Indexes => {}
+            Left::Wait if 0 < n_waits => {
+                n_waits -= 1;
+                std::thread::sleep(OTHERS);
+            }
+            left => return Ok(left),
+        }
+    }
+    Ok(Left::Steps)
+}
+
+/// Takes step after step until nothing is left, or the tenant is closed. A kind that has to wait holds up no other.
+fn go_on(weak: &Weak<Inner>, kinds: Vec<&'static Kind>, ends: &Receiver<()>) {
+    let mut kinds: VecDeque<&'static Kind> = kinds.into();
+    // How many have had to wait since the last one that went on, and how long.
+    let (mut n_waiting, mut longest) = (0, Duration::ZERO);
+    let (mut n_failures, mut pause) = (0_u32, Duration::ZERO);
+    while let Some(kind) = kinds.front().copied() {
+        let Some(tenant) = weak.upgrade().map(Tenant) else { return };
+        pause = pause.max(Duration::from_millis(tenant.limits().remake_pause_ms));
+        drop(tenant);
+        if ends.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        let Some(tenant) = weak.upgrade().map(Tenant) else { return };
+        let began = Instant::now();
+        let waits = match tenant.remake_step(kind) {
+            Ok(Left::Nothing) => {
+                tracing::info!(kind = kind.name, "a kind is made anew");
+                kinds.pop_front();
+                None
+            }
+            Ok(Left::Steps | Left::Rows | Left::Indexes) => None,
+            Ok(Left::Wait) | Err(StoreError::Busy { .. } | StoreError::Conflict(_)) => Some(OTHERS),
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::warn!(kind = kind.name, %error, "a kind could not be made anew; it is tried again");
+                n_failures = n_failures.saturating_add(1);
+                Some(FAILURE_PAUSE * (1 << (n_failures - 1).min(DOUBLINGS)))
+            }
+        };
+        pause = began.elapsed();
+        match waits {
+            None => (n_waiting, n_failures, longest) = (0, 0, Duration::ZERO),
+            Some(waits) => {
+                (n_waiting, longest) = (n_waiting + 1, longest.max(waits));
+                kinds.rotate_left(1);
+                if kinds.len() <= n_waiting {
+                    pause = longest;
+                    (n_waiting, longest) = (0, Duration::ZERO);
+                }
+            }
+        }
+    }
+}
+
+impl Tenant {
+    /// The kinds that are being made anew, as far as this process knows.
+    fn remade_kinds(&self) -> Vec<&'static Kind> {
+        let under_way = self.shared().remakes.current().unwrap_or_default();
+        self.shared().kinds.iter().copied().filter(|it| under_way.contains_key(it.name)).collect()
+    }
+
+    /// Takes a step, on this thread.
+    fn remake_step(&self, kind: &'static Kind) -> Result<Left> {
+        let step = move |txn: &mut Txn<'_>| remake::step(txn, kind);
+        // In a file it is on disk when it is done, so that a power failure costs no more than a kill.
+        let mut left = if self.is_embedded() { self.write_blocking(step) } else { self.load_blocking(step) }?;
+        if let (Left::Indexes, Engine::Postgres(engine)) = (left, &self.0.engine) {
+            engine.bring_indexes(kind).map_err(|error| remake::not_unique(kind, error))?;
+            left = self.load_blocking(step)?;
+            if left == Left::Indexes {
+                // Another server makes them.
+                left = Left::Wait;
+            }
+        }
+        if left == Left::Nothing {
+            self.shared().remakes.end(kind);
+            if let Some(indexes) = self.shared().indexes.get() {
+                indexes.ring();
+            }
+        }
+        Ok(left)
+    }
+
+    /// Takes all steps that are left, without pauses.
+    pub(crate) fn finish_remakes(&self) -> Result<()> {
+        for kind in self.remade_kinds() {
+            loop {
+                match self.remake_step(kind)? {
+                    Left::Nothing => break,
+                    Left::Wait => std::thread::sleep(OTHERS),
+                    Left::Steps | Left::Rows | Left::Indexes => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
