@@ -3,6 +3,7 @@
 //! One thread reads and splits, others parse and check, this one writes; the queues between them are bounded
 //! in number and bytes, so memory is too. Batches are written in the order of the files.
 
+mod complete;
 mod dataverse;
 mod documents;
 mod folio;
@@ -23,6 +24,7 @@ use indicatif::ProgressBar;
 use pinakes_scicat::import::{Existing, Importer, RecordType};
 use pinakes_store::Tenant;
 
+use self::complete::complete_indexes;
 use self::pipeline::{Rejected, load};
 use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
@@ -117,16 +119,6 @@ fn import_scicat(args: &ScicatArgs) -> anyhow::Result<ExitCode> {
     let rate = thousands((n as f64 / took_s) as u64);
     say(format!("{} in {took_s:.1} s, {rate}/s; {} left out", counted(n, "record"), thousands(n_rejected)))?;
     Ok(if n_rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Completes the search indexes, so that the server finds them ready. Where that cannot be, it is told of: the server does it.
-fn complete_indexes(tenant: &Tenant, bar: &ProgressBar) {
-    bar.set_message("making search indexes");
-    let mut tell =
-        |n_left| bar.set_message(format!("making search indexes, {} left", counted(n_left, "record")));
-    if let Err(error) = tenant.complete_indexes(&mut tell) {
-        bar.suspend(|| warn(format!("the search indexes are left to the server: {error}")));
-    }
 }
 
 /// Tells of bad records and keeps their bytes.

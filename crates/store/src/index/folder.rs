@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::layout::fingerprint;
-use crate::{Kind, Result, StoreError};
+use crate::{Result, StoreError};
 
 /// Space of the disk that is left to the store: with less an index does not grow.
 const RESERVED_BYTES: u64 = 256 << 20;
@@ -26,7 +25,7 @@ pub(super) fn covered_of(payload: &str, fingerprint: &str) -> Option<u64> {
 
 /// Up to where the index in a folder covers the changes of this store; `None` when it is another's, or cannot be read.
 /// One without a commit covers nothing.
-pub(super) fn covered_on_disk(folder: &Path, kind: &'static Kind, store: &str) -> Option<u64> {
+pub(super) fn covered_on_disk(folder: &Path, fingerprint: &str) -> Option<u64> {
     let file = folder.join("meta.json");
     if !file.exists() {
         return Some(0);
@@ -34,7 +33,7 @@ pub(super) fn covered_on_disk(folder: &Path, kind: &'static Kind, store: &str) -
     let meta: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
     match meta.get("payload").and_then(|it| it.as_str()) {
         None => Some(0),
-        Some(payload) => covered_of(payload, &fingerprint(kind, store)),
+        Some(payload) => covered_of(payload, fingerprint),
     }
 }
 

@@ -110,7 +110,10 @@ impl Indexes {
         let last = changes::last_sequence(session)?;
         for kind in &kinds {
             let own = folder.join(kind.name);
-            if own.exists() && folder::covered_on_disk(&own, kind, &store).is_none_or(|it| last < it) {
+            if own.exists()
+                && folder::covered_on_disk(&own, &layout::fingerprint(kind, &store))
+                    .is_none_or(|it| last < it)
+            {
                 tracing::info!(kind = kind.name, "a search index is made anew");
                 remove(&own)?;
             }

@@ -42,6 +42,8 @@ impl Tenant {
             Ok::<_, StoreError>(view.shared.indexes.get().cloned())
         })?;
         let Some(indexes) = indexes else { return Ok(()) };
+        // A kind is indexed when it has been rebuilt.
+        self.finish_remakes()?;
         let hurry = Hurry::begin(&indexes);
         while !self.wait_for_indexes(LOOK)? {
             tell(hurry.0.standing()?);

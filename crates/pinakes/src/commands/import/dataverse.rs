@@ -7,7 +7,7 @@ use std::time::Instant;
 use pinakes_dataverse::moving::{self, Importing, LeftOut, MoveParts, MovingError};
 
 use crate::commands::export::dataverse::in_words;
-use crate::commands::import::complete_indexes;
+use crate::commands::import::complete::complete_indexes;
 use crate::config::Misuse;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{progress, say, thousands, warn};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use pinakes_labe::import::{BadLine, Existing, load};
 
-use crate::commands::import::complete_indexes;
+use crate::commands::import::complete::complete_indexes;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, progress, say, thousands, warn};
 

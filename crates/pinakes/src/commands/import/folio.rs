@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_folio::moving::{self, MoveParts};
 
-use crate::commands::import::complete_indexes;
+use crate::commands::import::complete::complete_indexes;
 use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, progress, say, thousands, warn};

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_folio::data_import::{FileImport, ImportProgress, import_file};
 
-use crate::commands::import::complete_indexes;
+use crate::commands::import::complete::complete_indexes;
 use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, say, thousands, warn};

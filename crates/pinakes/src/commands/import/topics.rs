@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use pinakes_conclave::import::{Categories, Dmoz, Existing, Load, Mapped, Source as Kind, Streaming};
 
-use crate::commands::import::complete_indexes;
+use crate::commands::import::complete::complete_indexes;
 use crate::commands::import::source::Source;
 use crate::commands::topics::Document;
 use crate::config::Misuse;
