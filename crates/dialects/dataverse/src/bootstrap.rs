@@ -106,7 +106,7 @@ fn add_admin(txn: &mut Txn<'_>, app: &Dataverse, now: &str, account: &Account) -
     grant(txn, "@dataverseAdmin", Assigned { id: 1, role: roles::ADMIN })
 }
 
-/// The licences that every installation begins with.
+/// Returns the licences that every installation begins with.
 fn licenses() -> [License; 2] {
     let spdx = |id: &str| (Some(id.to_owned()), Some("SPDX".to_owned()));
     let (cc0, scheme) = spdx("CC0-1.0");

@@ -104,7 +104,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format of that name. Errors: 400.
+    /// Returns the format of that name. Errors: 400.
     pub(crate) fn named(name: &str) -> Result<Self, ApiError> {
         Ok(match name.to_lowercase().as_str() {
             "internal" => Self::Internal,
@@ -126,7 +126,7 @@ impl Format {
         }
     }
 
-    /// A citation in this form.
+    /// Returns a citation in this form.
     pub(crate) fn write(self, cited: &Cited) -> String {
         match self {
             Self::Internal => cited.html(),

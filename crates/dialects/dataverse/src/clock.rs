@@ -36,13 +36,13 @@ pub(crate) fn precise(ms: i64) -> String {
     written(ms, PRECISE)
 }
 
-/// Milliseconds since 1970 of an instant in the first form.
+/// Returns milliseconds since 1970 of an instant in the first form.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let at = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
     i64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok()
 }
 
-/// Whether a text is a day, `2026-01-31`.
+/// Returns whether a text is a day, `2026-01-31`.
 pub(crate) fn is_day(text: &str) -> bool {
     text.len() == "2026-01-31".len() && parse(&format!("{text}T00:00:00Z")).is_some()
 }

@@ -148,13 +148,13 @@ impl Collection {
         Place::collection(self.id)
     }
 
-    /// Whether everybody may see it.
+    /// Returns whether everybody may see it.
     pub(crate) fn is_released(&self) -> bool {
         self.publication_date.is_some()
     }
 }
 
-/// The collection that a path names: by number, by short name, or `:root`.
+/// Returns the collection that a path names: by number, by short name, or `:root`.
 ///
 /// Errors: 404 `Can't find dataverse with identifier='…'`.
 pub(crate) fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiError> {
@@ -168,12 +168,12 @@ pub(crate) fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiErr
     found.ok_or_else(|| ApiError::not_found(format!("Can't find dataverse with identifier='{text}'")))
 }
 
-/// The collection of that number.
+/// Returns the collection of that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Collection>, ApiError> {
     stored::get(view, &COLLECTION, &id.to_string())
 }
 
-/// The collection of that number, which another record names.
+/// Returns the collection of that number, which another record names.
 ///
 /// Errors: it is not there.
 pub(crate) fn named_by_record(view: &mut View<'_>, id: i64) -> Result<Collection, ApiError> {
@@ -181,14 +181,14 @@ pub(crate) fn named_by_record(view: &mut View<'_>, id: i64) -> Result<Collection
         .ok_or_else(|| ApiError::not_found(format!("Can't find dataverse with identifier='{id}'")))
 }
 
-/// The collection of that short name, whatever its case.
+/// Returns the collection of that short name, whatever its case.
 pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Collection>, ApiError> {
     let value = pinakes_store::Value::Folded(alias.to_owned());
     let found = view.first(&COLLECTION, Expr::Is("alias".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// A collection with all above it: itself first, the root last.
+/// Returns a collection with all above it: itself first, the root last.
 pub(crate) fn with_owners(view: &mut View<'_>, collection: Collection) -> Result<Vec<Collection>, ApiError> {
     let mut all = vec![collection];
     while let Some(parent) = all.last().and_then(|it| it.parent)
@@ -204,7 +204,7 @@ pub(crate) fn put(txn: &mut Txn<'_>, collection: &Collection) -> Result<(), ApiE
     stored::put(txn, &COLLECTION, &collection.id.to_string(), collection)
 }
 
-/// The collections directly below one.
+/// Returns the collections directly below one.
 pub(crate) fn children(view: &mut View<'_>, id: i64) -> Result<Vec<Collection>, ApiError> {
     stored::find_by(view, &COLLECTION, "parent", id)
 }

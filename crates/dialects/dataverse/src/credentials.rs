@@ -20,7 +20,7 @@ const KEY_HEADER: &str = "x-dataverse-key";
 /// What a token is answered that stands for nobody, or for nobody at this path.
 const BAD_KEY: &str = "Bad API key";
 
-/// The token of a request: header, then parameter, then `Authorization: Bearer`.
+/// Returns the token of a request: header, then parameter, then `Authorization: Bearer`.
 fn token_of<'a>(parts: &'a Parts, query: &'a Query) -> Option<&'a str> {
     let header = |name| parts.headers.get(name).and_then(|it| it.to_str().ok()).map(str::trim);
     let bearer = || header("authorization")?.strip_prefix("Bearer ").map(str::trim);
@@ -28,8 +28,9 @@ fn token_of<'a>(parts: &'a Parts, query: &'a Query) -> Option<&'a str> {
     named.or_else(bearer)
 }
 
-/// Whether a path is `/api/access/datafile/{id}`: all that the token of an anonymous preview opens. Everything else that
-/// tells of a draft could name its authors; the page of the preview has a route of its own, which withholds them.
+/// Returns whether a path is `/api/access/datafile/{id}`: all that the token of an anonymous preview opens. Everything
+/// else that tells of a draft could name its authors; the page of the preview has a route of its own, which withholds
+/// them.
 fn is_download(path: &str) -> bool {
     let mut parts = path.split('/').filter(|it| !it.is_empty() && *it != "v1");
     let head = [parts.next(), parts.next(), parts.next()];
@@ -86,7 +87,8 @@ pub(crate) async fn of(
     Ok(asker)
 }
 
-/// The user of the account that is signed in at the pages for people; a guest where the account has no user here yet.
+/// Returns the user of the account that is signed in at the pages for people; a guest where the account has no user
+/// here yet.
 ///
 /// Errors: 401 for a session that is over, or a user who is shut out.
 async fn with_account(app: &Dataverse, db: &Db, token: &str, guest: Asker) -> Result<Asker, ApiError> {
@@ -102,7 +104,7 @@ async fn with_account(app: &Dataverse, db: &Db, token: &str, guest: Asker) -> Re
     Ok(Asker { user: user.map(Arc::new), account: Some(account), ..guest })
 }
 
-/// The caller whose token this is. Errors: 401 `Bad API key`.
+/// Returns the caller whose token this is. Errors: 401 `Bad API key`.
 pub(crate) async fn with_token(
     app: &Dataverse,
     db: &Db,

@@ -48,7 +48,7 @@ fn default_type() -> DatasetType {
     }
 }
 
-/// The type of that name. Errors: 400 `Invalid dataset type: …`.
+/// Returns the type of that name. Errors: 400 `Invalid dataset type: …`.
 pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<DatasetType, ApiError> {
     let invalid = || ApiError::bad_request(format!("Error parsing Json: Invalid dataset type: {name}"));
     find(view, name)?.ok_or_else(invalid)
@@ -68,7 +68,7 @@ fn find(view: &mut View<'_>, name_or_id: &str) -> Result<Option<DatasetType>, Ap
     }
 }
 
-/// The type of a new dataset in a collection.
+/// Returns the type of a new dataset in a collection.
 ///
 /// Errors: 400 for a type that there is not, or that the collection does not take.
 pub(crate) fn for_new(
@@ -97,7 +97,7 @@ pub(crate) fn check_license(ty: &DatasetType, license: Option<i64>) -> Result<()
     Ok(())
 }
 
-/// The types that a collection takes: what it, or the nearest one above, says; else the default type alone.
+/// Returns the types that a collection takes: what it, or the nearest one above, says; else the default type alone.
 pub(crate) fn allowed_names(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
     let own = |it: &Collection| it.more.get("allowedDatasetTypes").and_then(Value::as_array).cloned();
     let names = match own(collection) {
@@ -250,7 +250,7 @@ fn names_of(body: &Value) -> Vec<String> {
     body.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A list of names; what follows its closing bracket does not count, as in the original's parser.
+/// Returns a list of names; what follows its closing bracket does not count, as in the original's parser.
 async fn read_names(call: &mut Call) -> Result<Vec<String>, ApiError> {
     let bytes = call.bytes().await?;
     let mut values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();

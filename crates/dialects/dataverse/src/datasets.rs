@@ -188,7 +188,7 @@ impl Dataset {
         Place::dataset(self.id, self.owner)
     }
 
-    /// Whether a version of it was ever released.
+    /// Returns whether a version of it was ever released.
     pub(crate) fn was_released(&self) -> bool {
         self.publication_date.is_some()
     }
@@ -204,7 +204,7 @@ impl Dataset {
     }
 }
 
-/// The stored form of a persistent identifier: `https://doi.org/10.5072/x` is `doi:10.5072/x`.
+/// Returns the stored form of a persistent identifier: `https://doi.org/10.5072/x` is `doi:10.5072/x`.
 pub(crate) fn canonical_pid(text: &str) -> String {
     let resolvers = [
         ("https://doi.org/", "doi:"),
@@ -219,12 +219,12 @@ pub(crate) fn canonical_pid(text: &str) -> String {
     found.map_or_else(|| text.to_owned(), |(scheme, rest)| format!("{scheme}{rest}"))
 }
 
-/// The dataset of that number.
+/// Returns the dataset of that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Dataset>, ApiError> {
     stored::get(view, &DATASET, &id.to_string())
 }
 
-/// The dataset of that persistent identifier, whatever its case.
+/// Returns the dataset of that persistent identifier, whatever its case.
 pub(crate) fn by_pid(view: &mut View<'_>, pid: &str) -> Result<Option<Dataset>, ApiError> {
     let value = pinakes_store::Value::Folded(canonical_pid(pid));
     let found = view.first(&DATASET, Expr::Is("pid".into(), value))?;

@@ -11,7 +11,7 @@ use crate::grants::Permission;
 use crate::guestbooks::{self, Entry, Guestbook};
 use crate::{permissions, stored};
 
-/// The guestbook that a caller must sign before it may download files of a dataset.
+/// Returns the guestbook that a caller must sign before it may download files of a dataset.
 pub(crate) fn demanded(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -25,7 +25,7 @@ pub(crate) fn demanded(
     Ok((!is_editor).then_some(id))
 }
 
-/// Whether a user answered a guestbook when access to a file was asked for.
+/// Returns whether a user answered a guestbook when access to a file was asked for.
 pub(crate) fn was_answered_at_request(
     view: &mut View<'_>,
     guestbook: i64,

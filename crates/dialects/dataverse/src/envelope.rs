@@ -48,7 +48,7 @@ pub(crate) fn created(location: &str, data: impl Into<Value>) -> Answer {
     Ok(answer::with_header(response, LOCATION, location))
 }
 
-/// An object without the members that are `null`, which Dataverse leaves out everywhere.
+/// Returns an object without the members that are `null`, which Dataverse leaves out everywhere.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),

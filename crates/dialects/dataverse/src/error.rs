@@ -70,7 +70,7 @@ impl ApiError {
         self
     }
 
-    /// The shape of the router itself: with `code`, `requestUrl` and `requestMethod`.
+    /// Returns the shape of the router itself: with `code`, `requestUrl` and `requestMethod`.
     #[must_use]
     pub fn routed(self, url: &str, method: &str) -> Self {
         let code = self.status.as_u16();

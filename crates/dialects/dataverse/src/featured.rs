@@ -179,7 +179,7 @@ fn clean(html: &str) -> String {
 /// Longest text of an item, in characters, after it was cleaned.
 const CONTENT_CHARACTERS: usize = 15_000;
 
-/// The text of an item of that type: those that show an object have none.
+/// Returns the text of an item of that type: those that show an object have none.
 ///
 /// Errors: 400 for an item that shows no object and has no text, or one that is too long.
 fn content_of(ty: &str, given: Option<&str>) -> Result<Option<String>, ApiError> {
@@ -200,7 +200,7 @@ fn content_of(ty: &str, given: Option<&str>) -> Result<Option<String>, ApiError>
     Ok(Some(cleaned))
 }
 
-/// Whether bytes begin as a picture does.
+/// Returns whether bytes begin as a picture does.
 fn is_image(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89PNG") || bytes.starts_with(b"\xff\xd8\xff") || bytes.starts_with(b"GIF8")
 }
@@ -305,7 +305,7 @@ fn items_of(view: &mut View<'_>, collection: i64) -> Result<Vec<Item>, ApiError>
     Ok(all)
 }
 
-/// Whether what an item shows can be seen by the caller.
+/// Returns whether what an item shows can be seen by the caller.
 fn is_shown(view: &mut View<'_>, asker: &Asker, item: &Item) -> Result<bool, ApiError> {
     let Some(object) = item.object else { return Ok(true) };
     Ok(match item.ty.as_str() {
@@ -380,7 +380,7 @@ async fn create(mut call: Call) -> Answer {
     envelope::ok(call.db().write(write).await?)
 }
 
-/// The item of a path, in a collection that the caller may edit.
+/// Returns the item of a path, in a collection that the caller may edit.
 fn named(view: &mut View<'_>, asker: &Asker, text: &str) -> Result<Item, ApiError> {
     let shown = text.parse().map_or_else(|_| text.to_owned(), amounts::with_commas);
     let missing =
@@ -484,7 +484,7 @@ async fn replace_all(mut call: Call) -> Answer {
     envelope::ok(call.db().write(write).await?)
 }
 
-/// The picture of an item.
+/// Returns the picture of an item.
 async fn show_image(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("item").to_owned());
     let find = move |view: &mut View<'_>| -> Result<Blob, ApiError> {

@@ -13,7 +13,7 @@ const SENDERS: usize = 10_000;
 pub(crate) struct Feedback(Arc<Mutex<HashMap<String, Vec<i64>>>>);
 
 impl Feedback {
-    /// Whether one more is within the limit; counts it if so.
+    /// Returns whether one more is within the limit; counts it if so.
     pub(crate) fn takes(&self, who: &str, limit_per_hour: u64, now_ms: i64) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if SENDERS < all.len() {

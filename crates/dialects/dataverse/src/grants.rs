@@ -85,7 +85,7 @@ impl Permission {
         format!("{self:?}")
     }
 
-    /// The permission of that name.
+    /// Returns the permission of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
@@ -103,17 +103,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A collection.
+    /// Returns a collection.
     pub(crate) fn collection(collection: i64) -> Self {
         Self { file: None, dataset: None, collection }
     }
 
-    /// A dataset in a collection.
+    /// Returns a dataset in a collection.
     pub(crate) fn dataset(dataset: i64, collection: i64) -> Self {
         Self { file: None, dataset: Some(dataset), collection }
     }
 
-    /// A file of a dataset in a collection.
+    /// Returns a file of a dataset in a collection.
     pub(crate) fn file(file: i64, dataset: i64, collection: i64) -> Self {
         Self { file: Some(file), dataset: Some(dataset), collection }
     }
@@ -143,7 +143,7 @@ pub(crate) struct Assigned {
     pub role: i64,
 }
 
-/// The id of a grant.
+/// Returns the id of a grant.
 pub(crate) fn grant_id(object: i64, assignee: &str) -> String {
     format!("{object}/{assignee}")
 }

@@ -45,13 +45,13 @@ pub(crate) struct Group {
     pub members: Vec<String>,
 }
 
-/// The explicit group of that identifier.
+/// Returns the explicit group of that identifier.
 pub(crate) fn by_identifier(view: &mut View<'_>, identifier: &str) -> Result<Option<Group>, ApiError> {
     let found = view.first(&GROUP, Expr::Is("identifier".into(), identifier.into()))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// The explicit groups that have an assignee among their members.
+/// Returns the explicit groups that have an assignee among their members.
 pub(crate) fn with_member(view: &mut View<'_>, assignee: &str) -> Result<Vec<Group>, ApiError> {
     stored::find_by(view, &GROUP, "members", assignee)
 }
@@ -89,7 +89,7 @@ fn forget(txn: &mut Txn<'_>, identifier: &str) -> Result<(), ApiError> {
     remove_member(txn, identifier)
 }
 
-/// Whether a text may be the short name of a group of addresses or mail domains.
+/// Returns whether a text may be the short name of a group of addresses or mail domains.
 fn is_alias(text: &str) -> bool {
     text.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_'))
 }

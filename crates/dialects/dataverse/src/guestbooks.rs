@@ -95,12 +95,12 @@ pub(crate) fn record(txn: &mut Txn<'_>, id: i64, entry: &Entry) -> Result<(), Ap
     stored::insert(txn, &ENTRY, &id.to_string(), entry)
 }
 
-/// Whether a user has left an entry.
+/// Returns whether a user has left an entry.
 pub(crate) fn has_responses_of(view: &mut View<'_>, user: i64) -> Result<bool, ApiError> {
     Ok(n_responses_of(view, user)? != 0)
 }
 
-/// How many entries a user has left.
+/// Returns how many entries a user has left.
 pub(crate) fn n_responses_of(view: &mut View<'_>, user: i64) -> Result<u64, ApiError> {
     Ok(view.count(&ENTRY, &Expr::Is("user".into(), user.into()))?)
 }
@@ -123,12 +123,12 @@ pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result
     Ok(())
 }
 
-/// The guestbook of that number.
+/// Returns the guestbook of that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Guestbook>, ApiError> {
     stored::get(view, &GUESTBOOK, &id.to_string())
 }
 
-/// Whether a guestbook may be used in a collection: it is enabled, and kept there or above.
+/// Returns whether a guestbook may be used in a collection: it is enabled, and kept there or above.
 pub(crate) fn is_available(view: &mut View<'_>, id: i64, at: &Collection) -> Result<bool, ApiError> {
     let Some(guestbook) = by_id(view, id)?.filter(|it| it.enabled) else { return Ok(false) };
     let above = collections::with_owners(view, at.clone())?;
@@ -221,7 +221,7 @@ fn counts(view: &mut View<'_>, id: i64) -> Result<(u64, u64), ApiError> {
     Ok((used, view.count(&ENTRY, &Expr::Is("guestbook".into(), id.into()))?))
 }
 
-/// The guestbook of a path, and its collection.
+/// Returns the guestbook of a path, and its collection.
 fn named(view: &mut View<'_>, text: &str) -> Result<(Guestbook, Collection), ApiError> {
     let missing = || ApiError::not_found(format!("Guestbook with ID {text} not found."));
     let guestbook: Guestbook = stored::get(view, &GUESTBOOK, text)?.ok_or_else(missing)?;
@@ -332,7 +332,8 @@ async fn set_enabled(mut call: Call) -> Answer {
 /// Name of a dataset's setting: whether its guestbook is answered when access is asked for.
 const AT_REQUEST: &str = "guestbookAtRequest";
 
-/// Whether the guestbook of a dataset is answered when access to a restricted file is asked for, not when it is downloaded.
+/// Returns whether the guestbook of a dataset is answered when access to a restricted file is asked for, not when it is
+/// downloaded.
 pub(crate) fn is_at_request(settings: &Settings, dataset: &Dataset) -> bool {
     dataset.more.get(AT_REQUEST).and_then(Value::as_bool).unwrap_or(settings.guestbook_at_request)
 }
@@ -412,7 +413,7 @@ impl Entry {
     }
 }
 
-/// The entries of a guestbook, newest first: `{"responses": [...], "pagination": {"totalResponses": 17, ...}}`.
+/// Returns the entries of a guestbook, newest first: `{"responses": [...], "pagination": {"totalResponses": 17, ...}}`.
 async fn list_responses(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let (limit, offset) = datasets::show::window(&call)?;
@@ -440,7 +441,8 @@ async fn list_responses(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// A cell of CSV, in quotes where it needs them. What a spreadsheet would take for a formula begins with an apostrophe.
+/// Returns a cell of CSV, in quotes where it needs them. What a spreadsheet would take for a formula begins with an
+/// apostrophe.
 fn cell(text: &str) -> String {
     let text = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{text}"),

@@ -120,7 +120,7 @@ pub fn parse(text: &str) -> Result<Table, TsvError> {
     Ok(table)
 }
 
-/// A cell without blanks and quotes around it.
+/// Returns a cell without blanks and quotes around it.
 fn clean(cell: &str) -> String {
     let cell = cell.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
     let inner = cell.strip_prefix('"').and_then(|it| it.strip_suffix('"'));

@@ -19,7 +19,7 @@ pub(crate) struct Showing {
     pub hidden_contacts: bool,
 }
 
-/// A collection as it is sent (section 2.1 of the contract).
+/// Returns a collection as it is sent (section 2.1 of the contract).
 pub(crate) fn json(view: &mut View<'_>, it: &Collection, showing: &Showing) -> Result<Value, ApiError> {
     let hides_mail =
         !showing.hidden_contacts && site_settings::is_true(view, ":ExcludeEmailFromExport", false)?;
@@ -78,14 +78,14 @@ pub(crate) fn owner_json(owners: &[Collection]) -> Value {
     Value::Object(map)
 }
 
-/// How many collections and datasets lie directly in a collection.
+/// Returns how many collections and datasets lie directly in a collection.
 pub(crate) fn n_children(view: &mut View<'_>, id: i64) -> Result<u64, ApiError> {
     let collections = view.count(&COLLECTION, &Expr::Is("parent".into(), id.into()))?;
     let datasets = view.count(&DATASET, &Expr::Is("owner".into(), id.into()))?;
     Ok(collections + datasets)
 }
 
-/// Levels as they are sent.
+/// Returns levels as they are sent.
 pub(crate) fn levels_json(collection: &Collection) -> Vec<Value> {
     let level = |it: &InputLevel| {
         let map = json!({

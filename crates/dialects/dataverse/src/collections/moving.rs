@@ -176,7 +176,7 @@ impl<'m> Moved<'m> {
         })
     }
 
-    /// Whether it lay below a collection that it does not lie below any more.
+    /// Returns whether it lay below a collection that it does not lie below any more.
     fn is_away(&self, alias: &str) -> bool {
         self.left.iter().any(|it| it.alias == alias && !self.around.contains(&it.id))
     }

@@ -91,7 +91,7 @@ async fn user_permissions(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// Bytes of the files below a collection, in words.
+/// Returns bytes of the files below a collection, in words.
 async fn storage_size(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let find = move |view: &mut View<'_>| -> Result<u64, ApiError> {

@@ -20,7 +20,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/dataverses/{id}/storage/quota", remove_quota)
 }
 
-/// Bytes of all files below a collection.
+/// Returns bytes of all files below a collection.
 pub(crate) fn used_bytes(view: &mut View<'_>, collection: &Collection) -> Result<u64, ApiError> {
     let (mut waiting, mut sum) = (vec![collection.id], 0);
     while let Some(id) = waiting.pop() {

@@ -173,13 +173,13 @@ fn include_blocks(
     Ok(())
 }
 
-/// The names of the blocks that a collection uses: its own, or those of the nearest one above that has some.
+/// Returns the names of the blocks that a collection uses: its own, or those of the nearest one above that has some.
 pub(crate) fn block_names_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
     let root = nearest(view, collection, |it| it.metadata_blocks.is_some())?;
     Ok(root.metadata_blocks.unwrap_or_else(|| vec!["citation".to_owned()]))
 }
 
-/// The nearest collection from here upward of which `is_it` holds; the root when none does.
+/// Returns the nearest collection from here upward of which `is_it` holds; the root when none does.
 fn nearest(
     view: &mut View<'_>,
     collection: &Collection,
@@ -193,7 +193,7 @@ fn nearest(
     Ok(at)
 }
 
-/// How fields are asked for in a collection.
+/// Returns how fields are asked for in a collection.
 pub(crate) fn levels_of(collection: &Collection) -> Levels {
     let level = |it: &InputLevel| Level {
         is_required: it.required,
@@ -216,7 +216,7 @@ pub(crate) fn rules_of(
     Ok((places, levels_of(collection)))
 }
 
-/// A collection that the caller may see.
+/// Returns a collection that the caller may see.
 fn seen(view: &mut View<'_>, asker: &Asker, id: &str) -> Result<Collection, ApiError> {
     let collection = collections::find(view, id)?;
     visibility::require_visible(view, asker, &collection)?;
@@ -325,7 +325,7 @@ async fn set_levels(mut call: Call) -> Answer {
     envelope::ok(json.await?)
 }
 
-/// The facets of a collection, by field name: its own, or those above.
+/// Returns the facets of a collection, by field name: its own, or those above.
 pub(crate) fn facets_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
     Ok(nearest(view, collection, |it| it.facets.is_some())?.facets.unwrap_or_default())
 }
@@ -395,7 +395,7 @@ async fn set_block_facets(mut call: Call) -> Answer {
     envelope::message(format!("Metadata block facets of dataverse {} updated", alias.await?))
 }
 
-/// The languages of metadata that a collection allows: its own, or those that the site lists.
+/// Returns the languages of metadata that a collection allows: its own, or those that the site lists.
 fn languages_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<Value>, ApiError> {
     let listed = crate::site_settings::get(view, ":MetadataLanguages")?.unwrap_or_default();
     let listed: Vec<Value> = serde_json::from_str(&listed).unwrap_or_default();

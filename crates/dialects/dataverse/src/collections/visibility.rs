@@ -10,7 +10,7 @@ use crate::grants::Permission;
 use crate::groups::membership;
 use crate::{permissions, stored};
 
-/// Whether the caller may see a collection.
+/// Returns whether the caller may see a collection.
 pub(crate) fn is_visible(
     view: &mut View<'_>,
     asker: &Asker,
@@ -45,12 +45,12 @@ pub(crate) fn named_in(collection: &Collection) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether there is such a collection at all.
+/// Returns whether there is such a collection at all.
 pub(crate) fn is_any(view: &mut View<'_>) -> Result<bool, ApiError> {
     Ok(view.first(&COLLECTION, Expr::Is("isLocallyFair".into(), true.into()))?.is_some())
 }
 
-/// The collections that are kept from the caller; what lies below them is, too.
+/// Returns the collections that are kept from the caller; what lies below them is, too.
 pub(crate) fn kept_from(view: &mut View<'_>, asker: &Asker) -> Result<Vec<i64>, ApiError> {
     if asker.is_superuser() {
         return Ok(Vec::new());
@@ -65,7 +65,7 @@ pub(crate) fn kept_from(view: &mut View<'_>, asker: &Asker) -> Result<Vec<i64>, 
     Ok(all.iter().filter(|it| !is_named(it)).map(|it| it.id).collect())
 }
 
-/// Whether a collection, or one above it, is kept from the caller.
+/// Returns whether a collection, or one above it, is kept from the caller.
 pub(crate) fn is_kept_from(
     view: &mut View<'_>,
     asker: &Asker,

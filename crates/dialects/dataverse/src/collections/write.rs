@@ -274,7 +274,7 @@ pub(crate) fn inherit_assignments(
     Ok(())
 }
 
-/// A collection as the object of assignments.
+/// Returns a collection as the object of assignments.
 pub(crate) fn point(collection: &Collection) -> Point {
     Point { id: collection.id, name: collection.name.clone(), ty: "Dataverse", pid: None, dataset: None }
 }

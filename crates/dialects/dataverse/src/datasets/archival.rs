@@ -27,7 +27,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// How far archiving may be.
 const STATES: [&str; 4] = ["pending", "success", "failure", "obsolete"];
 
-/// The version of the path, for superusers. Errors: 403 for others.
+/// Returns the version of the path, for superusers. Errors: 403 for others.
 fn named(view: &mut View<'_>, asker: &Asker, wanted: &Wanted, text: &str) -> Result<Version, ApiError> {
     asker.superuser("Superusers only.")?;
     let dataset = wanted.find(view)?;

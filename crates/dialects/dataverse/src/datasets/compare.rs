@@ -23,7 +23,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/versions/compareSummary", summarize)
 }
 
-/// The values of a version's fields as texts: (block, field) to value.
+/// Returns the values of a version's fields as texts: (block, field) to value.
 fn texts_of(version: &Version) -> BTreeMap<(String, String), Vec<String>> {
     let mut all = BTreeMap::new();
     for (block, body) in &version.metadata_blocks {
@@ -35,7 +35,7 @@ fn texts_of(version: &Version) -> BTreeMap<(String, String), Vec<String>> {
     all
 }
 
-/// A value as texts: a compound value is its children's, joined.
+/// Returns a value as texts: a compound value is its children's, joined.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -58,7 +58,7 @@ fn head(version: &Version) -> Value {
     })))
 }
 
-/// Fields whose values differ, by the display name of their block.
+/// Returns fields whose values differ, by the display name of their block.
 fn metadata_changes(registry: &Registry, old: &Version, new: &Version) -> Vec<Value> {
     let (before, after) = (texts_of(old), texts_of(new));
     let mut by_block: Vec<(String, Vec<Value>)> = Vec::new();
@@ -83,7 +83,7 @@ fn metadata_changes(registry: &Registry, old: &Version, new: &Version) -> Vec<Va
     by_block.into_iter().map(|(block, list)| json!({"blockName": block, "changed": list})).collect()
 }
 
-/// A file as comparisons show it.
+/// Returns a file as comparisons show it.
 fn file_json(file: &Value) -> Value {
     let data = &file["dataFile"];
     Value::Object(envelope::object(json!({
@@ -216,7 +216,7 @@ async fn compare(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// How many values were added, deleted and changed in each field, by block.
+/// Returns how many values were added, deleted and changed in each field, by block.
 fn field_counts(registry: &Registry, old: &Version, new: &Version) -> Map<String, Value> {
     let (before, after) = (texts_of(old), texts_of(new));
     let mut blocks = Map::new();

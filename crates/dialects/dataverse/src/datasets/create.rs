@@ -83,7 +83,7 @@ impl New {
     }
 }
 
-/// A new persistent identifier: `FK2/AB12CD`.
+/// Returns a new persistent identifier: `FK2/AB12CD`.
 fn new_identifier(app: &Dataverse) -> String {
     let random: [u8; PID_CHARACTERS] = app.context.entropy().bytes();
     let letters = random.map(|it| char::from(PID_ALPHABET[usize::from(it) % PID_ALPHABET.len()]));
@@ -171,7 +171,7 @@ pub(crate) fn insert(
     Ok(dataset)
 }
 
-/// A dataset as the object of assignments.
+/// Returns a dataset as the object of assignments.
 pub(crate) fn point(dataset: &Dataset, title: &str) -> Point {
     Point {
         id: dataset.id,
@@ -182,7 +182,7 @@ pub(crate) fn point(dataset: &Dataset, title: &str) -> Point {
     }
 }
 
-/// An identifier that no dataset has.
+/// Returns an identifier that no dataset has.
 fn free_identifier(txn: &mut Txn<'_>, app: &Dataverse) -> Result<String, ApiError> {
     loop {
         let identifier = new_identifier(app);
@@ -193,7 +193,7 @@ fn free_identifier(txn: &mut Txn<'_>, app: &Dataverse) -> Result<String, ApiErro
     }
 }
 
-/// Protocol, authority and identifier of `doi:10.5072/FK2/AB12CD`.
+/// Returns the protocol, authority and identifier of `doi:10.5072/FK2/AB12CD`.
 pub(crate) fn parts_of_pid(pid: &str) -> Result<(String, String, String), ApiError> {
     let pid = canonical_pid(pid);
     let parts = pid.split_once(':').and_then(|(protocol, rest)| {
@@ -225,7 +225,7 @@ pub(crate) async fn store(call: &Call, registry: Arc<Registry>, new: New) -> Res
     store_in(call, call.param("id"), registry, new).await
 }
 
-/// The same in the collection of that name or number.
+/// Returns the same in the collection of that name or number.
 pub(crate) async fn store_in(
     call: &Call,
     collection: &str,
@@ -255,7 +255,7 @@ async fn import(mut call: Call) -> Answer {
     import_body(&call, body).await
 }
 
-/// The same for a body that was made of another format.
+/// Returns the same for a body that was made of another format.
 pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer {
     call.asker.superuser("Not a superuser")?;
     let registry = call.app.registry(call.db()).await?;
@@ -268,7 +268,7 @@ pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer
     store_import(call, registry, new).await
 }
 
-/// An identifier that a dataset may keep here, in its usual form.
+/// Returns an identifier that a dataset may keep here, in its usual form.
 ///
 /// Errors: 400 for a text that is not an identifier, and for one of another site.
 pub(crate) fn own_pid(app: &Dataverse, pid: &str) -> Result<String, ApiError> {
@@ -326,7 +326,7 @@ async fn validate_json(mut call: Call) -> Answer {
     }
 }
 
-/// The JSON schema of datasets here; not enveloped.
+/// Returns the JSON schema of datasets here; not enveloped.
 async fn show_schema(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());

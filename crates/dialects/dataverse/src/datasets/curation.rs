@@ -34,19 +34,19 @@ const DEFAULT_SET: &str = "DEFAULT";
 /// No labels, by name.
 const DISABLED: &str = "DISABLED";
 
-/// The sets that the site defines, by name.
+/// Returns the sets that the site defines, by name.
 pub(crate) fn label_sets(view: &mut View<'_>) -> Result<Map<String, Value>, ApiError> {
     let text = site_settings::get(view, ":AllowedCurationLabels")?.unwrap_or_default();
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// Whether a set may be chosen.
+/// Returns whether a set may be chosen.
 pub(crate) fn is_label_set(view: &mut View<'_>, name: &str) -> Result<bool, ApiError> {
     Ok(matches!(name, DEFAULT_SET | DISABLED) || label_sets(view)?.contains_key(name))
 }
 
-/// The set that counts for a dataset: its own, or that of the nearest collection that names one. Where none does there are no
-/// labels.
+/// Returns the set that counts for a dataset: its own, or that of the nearest collection that names one. Where none
+/// does there are no labels.
 fn set_of(view: &mut View<'_>, dataset: &Dataset) -> Result<String, ApiError> {
     let named = |more: &Map<String, Value>| {
         more.get(LABEL_SET).and_then(Value::as_str).filter(|it| *it != DEFAULT_SET).map(str::to_owned)
@@ -91,7 +91,7 @@ async fn show_status(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// The label of a dataset now; empty when it has none.
+/// Returns the label of a dataset now; empty when it has none.
 fn newest(dataset: &Dataset) -> &str {
     let list = dataset.more.get(STATUS).and_then(Value::as_array);
     list.and_then(|it| it.last()).and_then(|it| it["label"].as_str()).unwrap_or_default()
@@ -192,7 +192,7 @@ async fn allowed(call: Call) -> Answer {
     envelope::message(labels.join(","))
 }
 
-/// Drafts with their labels and who may do what with them, as CSV; superusers.
+/// Returns drafts with their labels and who may do what with them, as CSV; superusers.
 async fn list_states(call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let with_history = call.query.is_true("includeHistory");

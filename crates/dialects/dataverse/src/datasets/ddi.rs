@@ -168,7 +168,7 @@ pub(crate) fn read(
     read_element(registry, &Element::read(bytes)?, is_ours)
 }
 
-/// The same of the root of a codebook.
+/// Returns the same of the root of a codebook.
 pub(crate) fn read_element(
     registry: &Registry,
     root: &Element,
@@ -222,7 +222,7 @@ pub(crate) fn read_element(
     Ok(Study { fields: found.into_fields()?, version, pid })
 }
 
-/// The terms of use and of access, as the JSON of a version has them.
+/// Returns the terms of use and of access, as the JSON of a version has them.
 fn terms(study: &Element) -> Map<String, Value> {
     let mut texts: Vec<(&str, String)> = Vec::new();
     for (path, term) in TERMS {
@@ -243,7 +243,8 @@ fn terms(study: &Element) -> Map<String, Value> {
     terms
 }
 
-/// Start and end of each period. Those of one cycle belong together; without cycles an end belongs to the start before it.
+/// Returns start and end of each period. Those of one cycle belong together; without cycles an end belongs to the start
+/// before it.
 fn periods(elements: &[&Element]) -> Vec<[String; 2]> {
     let mut list: Vec<[String; 2]> = Vec::new();
     let mut last_of_cycle: HashMap<&str, usize> = HashMap::new();
@@ -324,7 +325,7 @@ async fn import(mut call: Call) -> Answer {
     create::store_import(&call, registry, new).await
 }
 
-/// The dataset that a codebook describes. Errors: 400 for what is no codebook.
+/// Returns the dataset that a codebook describes. Errors: 400 for what is no codebook.
 pub(crate) fn new_of(app: &Dataverse, registry: &Registry, bytes: &[u8]) -> Result<New, ApiError> {
     let study = read(registry, bytes, |pid| create::own_pid(app, pid).is_ok())
         .map_err(|fault| ApiError::bad_request(format!("Invalid DDI XML: {fault}")))?;

@@ -16,8 +16,9 @@ fn refuse_harvested(dataset: &Dataset) -> Result<(), ApiError> {
     }
 }
 
-/// The draft of a dataset, begun as a copy of its newest version when there is none. The dataset is changed and not yet
-/// stored: the caller ends with [`datasets::put`], and with [`version::put`] when it changes the version. Takes one number.
+/// Returns the draft of a dataset, begun as a copy of its newest version when there is none. The dataset is changed and
+/// not yet stored: the caller ends with [`datasets::put`], and with [`version::put`] when it changes the version. Takes
+/// one number.
 pub(crate) fn open_draft(
     txn: &mut Txn<'_>,
     now: &str,
@@ -47,7 +48,7 @@ pub(crate) fn open_draft(
     Ok(version)
 }
 
-/// The same for changes that are no metadata (files): stores the dataset.
+/// Returns the same for changes that are no metadata (files): stores the dataset.
 pub(crate) fn draft_for_edit(
     txn: &mut Txn<'_>,
     now: &str,

@@ -63,7 +63,7 @@ pub(crate) fn check_changeable(
     check_review(view, asker, dataset)
 }
 
-/// The dataset of a request, for a caller who may edit it now.
+/// Returns the dataset of a request, for a caller who may edit it now.
 pub(crate) fn editable(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> Result<Dataset, ApiError> {
     let dataset = wanted.find(view)?;
     permissions::require(view, asker, dataset.place(), Permission::EditDataset)?;
@@ -118,7 +118,7 @@ pub(crate) fn check_source_time(
     Ok(())
 }
 
-/// The draft as answers to changes show it.
+/// Returns the draft as answers to changes show it.
 pub(crate) fn rendered(txn: &mut Txn<'_>, dataset: &Dataset, draft: &Version) -> Result<Value, ApiError> {
     show::version_json(txn, dataset, draft, Showing::default())
 }
@@ -211,7 +211,7 @@ fn check_emptied(
     Err(ApiError::bad_request(format!("Error parsing dataset update: {faults}")))
 }
 
-/// The field names of a body of single fields.
+/// Returns the field names of a body of single fields.
 fn names_of(body: &Value) -> Vec<String> {
     let list = body.get("fields").and_then(Value::as_array).cloned().unwrap_or_else(|| vec![body.clone()]);
     list.iter().filter_map(|it| it["typeName"].as_str()).map(str::to_owned).collect()

@@ -87,7 +87,7 @@ impl Context {
         Self(map)
     }
 
-    /// The whole of a term.
+    /// Returns the whole of a term.
     fn whole(&self, term: &str) -> String {
         let mut term = term.to_owned();
         for _ in 0..DEPTH {
@@ -108,7 +108,7 @@ impl Context {
     }
 }
 
-/// The texts of a value: one, several, or wrapped as JSON-LD may.
+/// Returns the texts of a value: one, several, or wrapped as JSON-LD may.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -122,7 +122,7 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// The fields by what they mean.
+/// Returns the fields by what they mean.
 fn by_meaning(registry: &Registry) -> HashMap<String, usize> {
     let mut map = HashMap::new();
     for (at, field) in registry.fields().iter().enumerate() {
@@ -197,7 +197,7 @@ fn core_term(context: &Context, name: &str, value: &Value, terms: &mut Map<Strin
     }
 }
 
-/// A field as single fields are written.
+/// Returns a field as single fields are written.
 fn field(
     registry: &Registry,
     context: &Context,
@@ -314,7 +314,7 @@ async fn delete(mut call: Call) -> Answer {
     envelope::ok(editing::changed(&call, change, editing::rendered).await?)
 }
 
-/// A body as that of a new dataset: `{"datasetVersion": …}`.
+/// Returns a body as that of a new dataset: `{"datasetVersion": …}`.
 pub(crate) fn new_body(
     registry: &Registry,
     body: &Map<String, Value>,
@@ -332,7 +332,7 @@ pub(crate) fn of_schema(body: &Map<String, Value>, term: &str) -> Option<String>
     texts(found.1).into_iter().next()
 }
 
-/// Whether a request's body is JSON-LD.
+/// Returns whether a request's body is JSON-LD.
 pub(crate) fn is_jsonld(call: &Call) -> bool {
     call.header("content-type").is_some_and(|it| it.starts_with("application/ld+json"))
 }

@@ -32,7 +32,7 @@ const REASONS: [&str; 8] = [
     "FileValidationFailed",
 ];
 
-/// The reason that a text names. Errors: 400.
+/// Returns the reason that a text names. Errors: 400.
 fn reason(text: &str) -> Result<&'static str, ApiError> {
     let found = REASONS.iter().find(|it| it.eq_ignore_ascii_case(text));
     found.copied().ok_or_else(|| {

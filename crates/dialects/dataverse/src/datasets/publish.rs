@@ -76,7 +76,7 @@ pub(crate) async fn release(call: &Call, dataset: i64, kind: Release) -> Result<
     call.db().write(write).await
 }
 
-/// Whether the caller may release a dataset's draft now: the draft, and the collection it lies in.
+/// Returns whether the caller may release a dataset's draft now: the draft, and the collection it lies in.
 ///
 /// Errors: 401, 403 and 409, as section 5.2 of the contract says.
 pub(crate) fn check(
@@ -428,7 +428,7 @@ async fn deaccession(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// The newest version that is out and not withdrawn.
+/// Returns the newest version that is out and not withdrawn.
 pub(crate) fn newest_released(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<Numbered>, ApiError> {
     let all = version::newest_first(view, dataset)?;
     let released = all.iter().find(|it| it.state == State::Released);

@@ -20,7 +20,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/datasets/{id}/destroy", destroy)
 }
 
-/// A dataset whose draft the caller may drop.
+/// Returns a dataset whose draft the caller may drop.
 fn droppable(txn: &mut Txn<'_>, asker: &Asker, wanted: &Wanted) -> Result<Dataset, ApiError> {
     let dataset = wanted.find(txn)?;
     permissions::require(txn, asker, dataset.place(), Permission::DeleteDatasetDraft)?;

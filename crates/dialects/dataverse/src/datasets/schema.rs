@@ -10,7 +10,7 @@ use crate::blocks::{Levels, validate, validation_message};
 use crate::collections::{Collection, structure};
 use crate::error::ApiError;
 
-/// The schema.
+/// Returns the schema.
 pub(crate) fn of(
     view: &mut View<'_>,
     registry: &Registry,

@@ -37,12 +37,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// Fields that pages show of a dataset first.
 const SUMMARY_FIELDS: [&str; 5] = ["dsDescription", "subject", "keyword", "publication", "notesText"];
 
-/// Name of the root collection, which publishes.
+/// Returns the name of the root collection, which publishes.
 pub(crate) fn publisher(view: &mut View<'_>) -> Result<String, ApiError> {
     Ok(collections::named_by_record(view, collections::ROOT)?.name)
 }
 
-/// A dataset without its versions (section 4.1).
+/// Returns a dataset without its versions (section 4.1).
 pub(crate) fn dataset_map(
     view: &mut View<'_>,
     _app: &Dataverse,
@@ -128,7 +128,7 @@ impl Showing {
     }
 }
 
-/// A version (section 4.2).
+/// Returns a version (section 4.2).
 pub(crate) fn version_json(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -177,7 +177,7 @@ pub(crate) fn version_json(
     Ok(Value::Object(map))
 }
 
-/// The collections above a dataset, the nearest one outermost.
+/// Returns the collections above a dataset, the nearest one outermost.
 pub(crate) fn is_part_of(view: &mut View<'_>, dataset: &Dataset) -> Result<Value, ApiError> {
     let owner = collections::named_by_record(view, dataset.owner)?;
     Ok(owner_json(&collections::with_owners(view, owner)?))
@@ -196,7 +196,7 @@ fn metadata_text(version: &Version, field: &str) -> Option<String> {
     fields.iter().find(|it| it["typeName"] == field)?["value"].as_str().map(str::to_owned)
 }
 
-/// The date that citations show.
+/// Returns the date that citations show.
 pub(crate) fn citation_date(dataset: &Dataset, version: &Version) -> Option<String> {
     let by_field = dataset.citation_date_field.as_deref().and_then(|it| metadata_text(version, it));
     by_field.or_else(|| dataset.publication_date.clone())
@@ -205,7 +205,8 @@ pub(crate) fn citation_date(dataset: &Dataset, version: &Version) -> Option<Stri
 /// What stands in place of a value that is withheld.
 const WITHHELD: &str = "withheld";
 
-/// The metadata, without mail addresses where the site hides them, and without what an anonymous preview withholds.
+/// Returns the metadata, without mail addresses where the site hides them, and without what an anonymous preview
+/// withholds.
 pub(crate) fn shown_blocks(
     view: &mut View<'_>,
     version: &Version,
@@ -236,7 +237,7 @@ pub(crate) fn shown_blocks(
     Ok(Value::Object(blocks))
 }
 
-/// A dataset with one of its versions (sections 4.1 and 4.2): what exports and search begin with.
+/// Returns a dataset with one of its versions (sections 4.1 and 4.2): what exports and search begin with.
 pub(crate) fn native_json(
     view: &mut View<'_>,
     app: &Dataverse,
@@ -319,7 +320,7 @@ pub(crate) fn window(call: &Call) -> Result<(Option<i64>, i64), ApiError> {
     Ok((limit, offset.unwrap_or(0)))
 }
 
-/// Whether withdrawn versions are looked at, as the parameter says.
+/// Returns whether withdrawn versions are looked at, as the parameter says.
 pub(crate) fn withdrawn(call: &Call) -> Withdrawn {
     match call.query.is_true("includeDeaccessioned") {
         true => Withdrawn::Shown,
@@ -409,7 +410,7 @@ async fn cite_as(call: Call) -> Answer {
     text_answer(format.media_type(), text.await?)
 }
 
-/// The draft that a private URL's token opens. Errors: 404.
+/// Returns the draft that a private URL's token opens. Errors: 404.
 pub(crate) async fn previewed<R: Send + 'static>(
     call: &Call,
     token: &str,
@@ -503,7 +504,7 @@ async fn timestamps(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// A text answer that is no JSON.
+/// Returns a text answer that is no JSON.
 pub(crate) fn text_answer(content_type: &'static str, body: impl Into<bytes::Bytes>) -> Answer {
     Ok(pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static(content_type), body))
 }

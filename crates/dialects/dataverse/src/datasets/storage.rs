@@ -99,7 +99,7 @@ async fn remove_quota(call: Call) -> Answer {
     envelope::message("Storage quota successfully disabled for the dataset")
 }
 
-/// The storage driver, as clients are told of it.
+/// Returns the storage driver, as clients are told of it.
 pub(crate) fn driver_json(app: &Dataverse, label: Option<&str>) -> Value {
     json!({
         "name": app.settings.storage_driver,

@@ -72,7 +72,7 @@ fn default_license(view: &mut View<'_>) -> Result<Option<i64>, ApiError> {
     Ok(all.into_iter().find(|it| it.is_default).map(|it| it.id))
 }
 
-/// The licence that a body names: by an object with name or URI, or by a text that is either.
+/// Returns the licence that a body names: by an object with name or URI, or by a text that is either.
 fn named(view: &mut View<'_>, value: &Value) -> Result<License, ApiError> {
     let refuse = |text: String| Err(ApiError::bad_request(format!("Error parsing Json: {text}")));
     let (name, uri) = match value {
@@ -130,7 +130,7 @@ pub(crate) fn put_json(
     Ok(())
 }
 
-/// A licence as versions have it.
+/// Returns a licence as versions have it.
 pub(crate) fn license_json(it: &License) -> Value {
     Value::Object(envelope::object(json!({
         "name": it.name,
@@ -143,7 +143,7 @@ pub(crate) fn license_json(it: &License) -> Value {
     })))
 }
 
-/// Whether a version says how it may be used, so that it can be published.
+/// Returns whether a version says how it may be used, so that it can be published.
 pub(crate) fn are_valid(version: &Version) -> bool {
     version.license.is_some() || version.terms.contains_key("termsOfUse")
 }

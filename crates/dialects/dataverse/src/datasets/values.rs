@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::blocks::Registry;
 use crate::blocks::validate::Levels;
 
-/// The first fault of a body, or of what lies under `key` in it.
+/// Returns the first fault of a body, or of what lies under `key` in it.
 pub(super) fn fault(registry: &Registry, levels: &Levels, key: &str, value: &Value) -> Option<String> {
     match value {
         Value::Object(map) => {

@@ -107,7 +107,7 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// A draft with what this version says.
+    /// Returns a draft with what this version says.
     pub(crate) fn as_draft(&self, draft: &Draft) -> Self {
         Self {
             id: draft.version,
@@ -189,7 +189,7 @@ pub(crate) enum Withdrawn {
     Shown,
 }
 
-/// The version that `spec` means, if the caller may see it.
+/// Returns the version that `spec` means, if the caller may see it.
 ///
 /// Errors: 401 for a draft that the caller may not see; 404 `Dataset version … of dataset … not found`.
 pub(crate) fn find(
@@ -232,7 +232,7 @@ pub(crate) fn find(
     of_dataset(view, dataset, id)
 }
 
-/// The version of that number, if it is no draft.
+/// Returns the version of that number, if it is no draft.
 fn by_number(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -249,7 +249,7 @@ fn by_number(
     Ok(found.into_iter().find(|it| it.number.zip(it.minor) == wanted))
 }
 
-/// The version of that record number. Errors: it is not there.
+/// Returns the version of that record number. Errors: it is not there.
 pub(crate) fn of_dataset(view: &mut View<'_>, dataset: &Dataset, id: i64) -> Result<Version, ApiError> {
     let found: Option<Version> = stored::get(view, &VERSION, &id.to_string())?;
     let version = found.filter(|it| it.dataset == dataset.id);
@@ -259,7 +259,7 @@ pub(crate) fn of_dataset(view: &mut View<'_>, dataset: &Dataset, id: i64) -> Res
     Ok(brought_up_to_date(version, dataset))
 }
 
-/// A draft's count of changes and time of the last one stand in the dataset's record.
+/// Returns a draft's count of changes and time of the last one stand in the dataset's record.
 fn brought_up_to_date(mut version: Version, dataset: &Dataset) -> Version {
     if let Some(draft) = dataset.draft.as_ref().filter(|it| it.version == version.id) {
         version.internal = draft.internal;
@@ -268,7 +268,7 @@ fn brought_up_to_date(mut version: Version, dataset: &Dataset) -> Version {
     version
 }
 
-/// All versions, newest first.
+/// Returns all versions, newest first.
 pub(crate) fn newest_first(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<Version>, ApiError> {
     let query =
         Query::filter(Expr::Is("dataset".into(), dataset.id.into())).sorted("ordinal", Direction::Descending);
@@ -287,7 +287,7 @@ pub(crate) fn remove(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The title of a version.
+/// Returns the title of a version.
 pub(crate) fn title_of(version: &Version) -> String {
     let blocks = Value::Object(version.metadata_blocks.clone());
     crate::blocks::fields::Metadata(&blocks).one("title").unwrap_or_default().to_owned()

@@ -8,7 +8,7 @@ use crate::collections::{self, visibility};
 use crate::datasets::{self, Dataset};
 use crate::error::ApiError;
 
-/// Whether a dataset lies in a collection that is kept from the caller.
+/// Returns whether a dataset lies in a collection that is kept from the caller.
 pub(crate) fn is_dataset_kept_from(
     view: &mut View<'_>,
     asker: &Asker,
@@ -55,7 +55,7 @@ impl Wanted {
         Self { name: Name::Pid(pid.to_owned()), asker: None }
     }
 
-    /// The same of its parts.
+    /// Returns the same of its parts.
     pub(crate) fn parse(id: &str, pid: Option<&str>, asker: &Asker) -> Result<Self, ApiError> {
         let asked = |name| Self { name, asker: Some(asker.clone()) };
         if id == ":persistentId" {
@@ -72,7 +72,7 @@ impl Wanted {
         Ok(asked(Name::Number(number)))
     }
 
-    /// The dataset. Errors: 404, for one that is kept from the caller as well.
+    /// Returns the dataset. Errors: 404, for one that is kept from the caller as well.
     pub(crate) fn find(&self, view: &mut View<'_>) -> Result<Dataset, ApiError> {
         let found = match &self.name {
             Name::Number(id) => datasets::by_id(view, *id)?,

@@ -54,7 +54,7 @@ fn codebook(source: &Source<'_>, has_variables: bool) -> String {
     xml.finish()
 }
 
-/// The codebook of one table: its file and variables, for `/api/access/datafile/{id}/metadata/ddi`.
+/// Returns the codebook of one table: its file and variables, for `/api/access/datafile/{id}/metadata/ddi`.
 pub fn of_file(source: &Source<'_>, file: &Value, tables: &Value) -> String {
     let mut xml = Xml::document();
     xml.open("codeBook", CODEBOOK);

@@ -86,12 +86,12 @@ pub static EXPORTERS: [Exporter; 12] = [
     exporter!("croissantSlim", "Croissant Slim", JSON, None, false, true, croissant::slim),
 ];
 
-/// The format of a name.
+/// Returns the format of a name.
 pub fn exporter(name: &str) -> Option<&'static Exporter> {
     EXPORTERS.iter().find(|it| it.name == name)
 }
 
-/// The formats, for `GET /api/info/exportFormats`.
+/// Returns the formats, for `GET /api/info/exportFormats`.
 pub fn formats_json() -> Value {
     let shown = |it: &Exporter| {
         let mut json = json!({

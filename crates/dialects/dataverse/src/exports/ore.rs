@@ -29,7 +29,7 @@ impl Context {
         Self(PREFIXES.into_iter().map(|(name, uri)| (name.to_owned(), uri.into())).collect())
     }
 
-    /// A field's name: its own for one with a meaning, `citation:name` for others.
+    /// Returns a field's name: its own for one with a meaning, `citation:name` for others.
     pub(crate) fn label(&mut self, registry: &Registry, field: &FieldType) -> String {
         if !field.uri.is_empty() {
             self.0.insert(field.name.clone(), field.uri.as_str().into());
@@ -54,7 +54,7 @@ fn one_or_many(mut list: Vec<Value>) -> Value {
     if list.len() == 1 { list.remove(0) } else { list.into() }
 }
 
-/// The metadata of a version as members of a map.
+/// Returns the metadata of a version as members of a map.
 pub(crate) fn described(source: &Source<'_>, context: &mut Context) -> Map<String, Value> {
     let mut map = Map::new();
     for (_, fields) in source.metadata().blocks() {
@@ -100,7 +100,7 @@ fn owners(source: &Source<'_>) -> Value {
     source.owners.iter().rev().fold(Value::Null, owner)
 }
 
-/// The map.
+/// Returns the map.
 pub fn json(source: &Source<'_>) -> Value {
     let version = source.version();
     let mut context = Context::new();

@@ -9,7 +9,7 @@ pub fn schema_org(source: &Source<'_>) -> String {
     json(source).to_string()
 }
 
-/// The object.
+/// Returns the object.
 pub fn json(source: &Source<'_>) -> Value {
     let metadata = source.metadata();
     let version = source.version();

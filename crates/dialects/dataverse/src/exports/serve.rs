@@ -37,7 +37,7 @@ async fn done(_: Call) -> Answer {
     envelope::message("Exports are made when they are asked for; there is none to make anew.")
 }
 
-/// A version in a format.
+/// Returns a version in a format.
 pub(crate) fn written(
     view: &mut View<'_>,
     app: &Dataverse,
@@ -52,7 +52,7 @@ pub(crate) fn written(
     })
 }
 
-/// The map that OAI-ORE has of a version.
+/// Returns the map that OAI-ORE has of a version.
 pub(crate) fn ore_map(
     view: &mut View<'_>,
     app: &Dataverse,

@@ -24,18 +24,18 @@ pub struct Source<'a> {
     pub today: &'a str,
 }
 
-/// A text of a JSON object; empty when there is none.
+/// Returns a text of a JSON object; empty when there is none.
 pub(crate) fn text<'a>(json: &'a Value, name: &str) -> &'a str {
     json[name].as_str().unwrap_or_default()
 }
 
 impl<'a> Source<'a> {
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> &'a Value {
         &self.dataset["datasetVersion"]
     }
 
-    /// The version's metadata.
+    /// Returns the version's metadata.
     pub fn metadata(&self) -> Metadata<'a> {
         Metadata(&self.version()["metadataBlocks"])
     }
@@ -51,7 +51,7 @@ impl<'a> Source<'a> {
         text(self.dataset, "persistentUrl")
     }
 
-    /// The title.
+    /// Returns the title.
     pub fn title(&self) -> &'a str {
         self.metadata().one("title").unwrap_or_default()
     }
@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
         text(self.version(), "versionState")
     }
 
-    /// Whether it is a draft.
+    /// Returns whether it is a draft.
     pub fn is_draft(&self) -> bool {
         self.state() == "DRAFT"
     }
@@ -75,36 +75,36 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The day of the first publication.
+    /// Returns the day of the first publication.
     pub fn publication_date(&self) -> &'a str {
         let own = text(self.version(), "publicationDate");
         if own.is_empty() { text(self.dataset, "publicationDate") } else { own }
     }
 
-    /// The day on which this version was released; empty for a draft.
+    /// Returns the day on which this version was released; empty for a draft.
     pub fn release_date(&self) -> &'a str {
         text(self.version(), "releaseTime").get(..10).unwrap_or_default()
     }
 
-    /// The date that citations show; that of the publication unless the dataset says another.
+    /// Returns the date that citations show; that of the publication unless the dataset says another.
     pub fn citation_date(&self) -> &'a str {
         let own = text(self.version(), "citationDate");
         if own.is_empty() { self.publication_date() } else { own }
     }
 
-    /// The files of the version.
+    /// Returns the files of the version.
     pub fn files(&self) -> &'a [Value] {
         self.version()["files"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The licence's name and URI.
+    /// Returns the licence's name and URI.
     pub fn license(&self) -> Option<(&'a str, &'a str)> {
         let license = &self.version()["license"];
         license["name"].as_str().map(|name| (name, text(license, "uri")))
     }
 
-    /// Whether a file may be had by everybody: neither restricted, nor under an embargo, nor beyond its retention. A date
-    /// that is not one keeps it shut.
+    /// Returns whether a file may be had by everybody: neither restricted, nor under an embargo, nor beyond its
+    /// retention. A date that is not one keeps it shut.
     pub fn is_open(&self, file: &Value) -> bool {
         let (embargo, retention) = (&file["dataFile"]["embargo"], &file["dataFile"]["retention"]);
         let is_over = |it: &str| !it.is_empty() && it <= self.today;
@@ -114,14 +114,14 @@ impl<'a> Source<'a> {
             && (retention.is_null() || still_holds(text(retention, "dateUnavailable")))
     }
 
-    /// The citation's text.
+    /// Returns the citation's text.
     pub fn citation(&self) -> &'a str {
         text(self.version(), "citation")
     }
 }
 
-/// Whether a name is a person's, as Dataverse guesses it: `Family, Given`, or anything that an ORCID stands beside. Names of
-/// organisations that hold a comma begin it with a known word.
+/// Returns whether a name is a person's, as Dataverse guesses it: `Family, Given`, or anything that an ORCID stands
+/// beside. Names of organisations that hold a comma begin it with a known word.
 pub(crate) fn person(name: &str) -> Option<(&str, &str)> {
     let (family, given) = name.split_once(',')?;
     let (family, given) = (family.trim(), given.trim());
@@ -144,7 +144,7 @@ pub(crate) fn person(name: &str) -> Option<(&str, &str)> {
         .then_some((family, given))
 }
 
-/// Text without HTML: whatever stands between `<` and `>` where a tag can begin; a `<` that begins none stays.
+/// Returns text without HTML: whatever stands between `<` and `>` where a tag can begin; a `<` that begins none stays.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -14,12 +14,12 @@ pub struct Xml {
 pub type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 impl Xml {
-    /// A document with its declaration.
+    /// Returns a document with its declaration.
     pub fn document() -> Self {
         Self { text: DECLARATION.to_owned(), open: Vec::new() }
     }
 
-    /// A piece of a document.
+    /// Returns a piece of a document.
     pub fn fragment() -> Self {
         Self::default()
     }
@@ -54,12 +54,12 @@ impl Xml {
         self
     }
 
-    /// An element with text; nothing when the text is empty.
+    /// Returns an element with text; nothing when the text is empty.
     pub fn leaf(&mut self, name: &str, text: &str) -> &mut Self {
         self.leaf_with(name, &[], text)
     }
 
-    /// The same with attributes.
+    /// Returns the same with attributes.
     pub fn leaf_with(&mut self, name: &str, attributes: Attributes<'_>, text: &str) -> &mut Self {
         if text.is_empty() {
             return self;
@@ -73,7 +73,7 @@ impl Xml {
         self
     }
 
-    /// An element of the text of each.
+    /// Returns an element of the text of each.
     pub fn leaves<'t>(&mut self, name: &str, texts: impl IntoIterator<Item = &'t str>) -> &mut Self {
         texts.into_iter().for_each(|it| {
             self.leaf(name, it);
@@ -81,14 +81,14 @@ impl Xml {
         self
     }
 
-    /// An element without content.
+    /// Returns an element without content.
     pub fn empty(&mut self, name: &str, attributes: Attributes<'_>) -> &mut Self {
         self.start(name, attributes);
         self.text.push_str("/>");
         self
     }
 
-    /// Text of the element that is open.
+    /// Returns the text of the element that is open.
     pub fn text(&mut self, text: &str) -> &mut Self {
         escape(text, &mut self.text);
         self
@@ -100,7 +100,7 @@ impl Xml {
         self
     }
 
-    /// An element of what `write` writes; nothing when it writes nothing.
+    /// Returns an element of what `write` writes; nothing when it writes nothing.
     pub fn group(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) -> &mut Self {
         let start = self.text.len();
         self.open(name, &[]);
@@ -114,7 +114,7 @@ impl Xml {
         self.close()
     }
 
-    /// The document; what is open is closed.
+    /// Returns the document; what is open is closed.
     pub fn finish(mut self) -> String {
         while !self.open.is_empty() {
             self.close();
@@ -139,7 +139,7 @@ pub fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Text as XML.
+/// Returns text as XML.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape(text, &mut out);

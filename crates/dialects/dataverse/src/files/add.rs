@@ -26,7 +26,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/datasets/{id}/add", add).post("/datasets/{id}/addFiles", add_files)
 }
 
-/// The dataset into which files may be added, with what bounds them.
+/// Returns the dataset into which files may be added, with what bounds them.
 ///
 /// Errors: 404; 403 `You do not have permission to edit this dataset.`
 pub(super) async fn admit(call: &Call, wanted: Wanted) -> Result<(Dataset, Bounds), ApiError> {
@@ -54,7 +54,7 @@ pub(super) async fn take_form(call: &mut Call, bounds: &Bounds) -> Result<(Form,
     Ok((form, target))
 }
 
-/// The files that a form brings: one, those of an archive, or one that was uploaded directly.
+/// Returns the files that a form brings: one, those of an archive, or one that was uploaded directly.
 pub(super) async fn incoming(
     call: &Call,
     form: Form,
@@ -260,7 +260,7 @@ fn described(said: String, header: Option<&Found>) -> String {
     }
 }
 
-/// The list in the part `jsonData` of a form.
+/// Returns the list in the part `jsonData` of a form.
 pub(super) async fn described_list(
     call: &mut Call,
     bounds: &Bounds,

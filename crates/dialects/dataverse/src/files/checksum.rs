@@ -73,7 +73,7 @@ impl Checksum {
     }
 }
 
-/// The checksum of bytes at hand, in hexadecimal digits.
+/// Returns the checksum of bytes at hand, in hexadecimal digits.
 pub(crate) fn checksum_of(algorithm: Algorithm, bytes: &[u8]) -> String {
     let mut sum = Checksum::new(algorithm);
     sum.update(bytes);

@@ -95,7 +95,7 @@ impl Described {
     }
 }
 
-/// A folder's name without separators at its ends. Errors: 400 for characters that folders may not have.
+/// Returns a folder's name without separators at its ends. Errors: 400 for characters that folders may not have.
 pub(crate) fn directory(text: &str) -> Result<String, ApiError> {
     let text = text.trim_matches(|it: char| matches!(it, '/' | '\\' | ' ' | '.' | '-'));
     let is_plain = text.chars().all(unzip::is_folder_character);

@@ -68,12 +68,12 @@ pub(crate) struct Part {
     pub head: String,
 }
 
-/// The name of an upload's record: what stands behind `://` in its storage identifier.
+/// Returns the name of an upload's record: what stands behind `://` in its storage identifier.
 fn key_of(storage_identifier: &str) -> &str {
     storage_identifier.split_once("://").map_or(storage_identifier, |it| it.1)
 }
 
-/// Whether direct upload is switched on, by the setting `:UploadMethods`.
+/// Returns whether direct upload is switched on, by the setting `:UploadMethods`.
 fn is_on(view: &mut View<'_>) -> Result<bool, ApiError> {
     let methods = site_settings::get(view, ":UploadMethods")?.unwrap_or_default();
     Ok(methods.split(',').any(|it| it.trim() == "dvwebloader" || it.trim() == "direct"))
@@ -193,7 +193,7 @@ async fn take(mut call: Call) -> Answer {
     Ok(pinakes_http::answer::with_header(response, http::header::ETAG, &format!("\"{checksum}\"")))
 }
 
-/// The upload that the parameters name, if the caller began it.
+/// Returns the upload that the parameters name, if the caller began it.
 async fn named(call: &Call) -> Result<(String, Begun), ApiError> {
     let identifier = call.query.get("storageidentifier").unwrap_or_default();
     let key = key_of(identifier).to_owned();
@@ -254,7 +254,7 @@ async fn abort(call: Call) -> Answer {
     Ok(pinakes_http::answer::empty(http::StatusCode::NO_CONTENT))
 }
 
-/// The file that a request names by its storage identifier.
+/// Returns the file that a request names by its storage identifier.
 ///
 /// Errors: 400 when nothing was sent under it, for another dataset, or its checksum or length is another.
 pub(crate) async fn claimed(

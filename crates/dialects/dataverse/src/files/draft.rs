@@ -10,7 +10,8 @@ use crate::grants::Permission;
 use crate::ids::Ids;
 use crate::permissions;
 
-/// The draft of a dataset, whose files are to be changed; one that is opened for it is found by searches from then on.
+/// Returns the draft of a dataset, whose files are to be changed; one that is opened for it is found by searches from
+/// then on.
 pub(crate) fn open_draft(
     txn: &mut Txn<'_>,
     app: &Dataverse,

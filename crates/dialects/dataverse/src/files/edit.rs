@@ -96,7 +96,7 @@ impl Editor {
     }
 }
 
-/// The JSON of a request: the part `jsonData` of a form, or the body itself.
+/// Returns the JSON of a request: the part `jsonData` of a form, or the body itself.
 async fn json_data(call: &mut Call) -> Result<String, ApiError> {
     let is_form = call.header("content-type").is_some_and(|it| it.starts_with("multipart/form-data"));
     if !is_form {
@@ -346,7 +346,7 @@ pub(super) fn require_edit_or_401(
     permissions::require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
 }
 
-/// The list of texts that a body has under a name. Errors: 400.
+/// Returns the list of texts that a body has under a name. Errors: 400.
 async fn texts(call: &mut Call, name: &str) -> Result<Vec<String>, ApiError> {
     let body = call.object().await?;
     let list = body.get(name).and_then(Value::as_array);

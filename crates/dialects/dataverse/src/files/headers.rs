@@ -156,7 +156,8 @@ fn description(headers: &[Header], told: &[&str]) -> String {
     text
 }
 
-/// The day of a FITS date: `1993-04-22`, with a time behind it or without, or `22/04/93` of the twentieth century.
+/// Returns the day of a FITS date: `1993-04-22`, with a time behind it or without, or `22/04/93` of the twentieth
+/// century.
 fn day_of(text: &str) -> Option<String> {
     let number = |it: &str| it.parse::<u32>().ok();
     let day = text.split('T').next()?.trim();

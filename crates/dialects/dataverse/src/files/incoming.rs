@@ -76,7 +76,7 @@ pub(crate) fn new_storage_identifier(app: &Dataverse) -> String {
     format!("{}://{now_ms:x}-{}", app.settings.storage_driver, &random[random.len() - 12..])
 }
 
-/// Files that the JSON of a whole version describes, which only superusers send: their bytes are not at hand.
+/// Returns files that the JSON of a whole version describes, which only superusers send: their bytes are not at hand.
 ///
 /// Errors: 400 for a file without a name, and for a folder with characters that folders may not have.
 pub(crate) fn of_version_json(app: &Dataverse, list: Option<&Value>) -> Result<Vec<Incoming>, ApiError> {
@@ -115,7 +115,7 @@ pub(crate) fn of_version_json(app: &Dataverse, list: Option<&Value>) -> Result<V
     Ok(files)
 }
 
-/// A blob's text as a blob.
+/// Returns a blob's text as a blob.
 pub(crate) fn blob_of(text: &str) -> Result<Blob, ApiError> {
     text.parse().map_err(receive::store_fault)
 }

@@ -120,7 +120,7 @@ fn job(view: &mut View<'_>, id: i64) -> Result<Option<Job>, ApiError> {
     Ok(Some(Job { file, label, told, with_header, most_bytes }))
 }
 
-/// The bound that a setting says for a format: a number for all, or an object with `default`.
+/// Returns the bound that a setting says for a format: a number for all, or an object with `default`.
 #[expect(clippy::cast_possible_truncation, reason = "bounds beyond 2^53 bytes are none")]
 fn size_limit(text: &str, format: &str) -> Option<i64> {
     let number = |it: &Value| match it {
@@ -140,7 +140,7 @@ fn size_limit(text: &str, format: &str) -> Option<i64> {
     (whole != -1).then(|| whole.max(0))
 }
 
-/// A number with at least one digit behind the point: `40.0`.
+/// Returns a number with at least one digit behind the point: `40.0`.
 fn decimal(number: f64) -> String {
     format!("{number:?}")
 }
@@ -177,7 +177,7 @@ fn converted(blobs: &Blobs, tenant: &str, file: &DataFile, with_header: bool) ->
     Ok(Converted { table, size: blob.length, blob: blob.to_string(), header, has_header: with_header })
 }
 
-/// The line of names.
+/// Returns the line of names.
 fn header_of(variables: &[Variable]) -> String {
     let names: Vec<String> = variables.iter().map(|it| it.name.replace(['\t', '\n', '\r'], " ")).collect();
     format!("{}\n", names.join("\t"))
@@ -248,7 +248,7 @@ fn rename(txn: &mut Txn<'_>, file: &DataFile, label: &str) -> Result<(), ApiErro
     Ok(())
 }
 
-/// The variables as `dataTables` shows them.
+/// Returns the variables as `dataTables` shows them.
 fn tables_json(table: &Table, id: i64, ids: &mut crate::ids::Ids) -> Result<Value, ApiError> {
     let mut variables = Vec::with_capacity(table.variables.len());
     for (index, variable) in table.variables.iter().enumerate() {

@@ -34,7 +34,7 @@ impl Around {
         Ok(Self { version, published })
     }
 
-    /// The same when the version is at hand.
+    /// Returns the same when the version is at hand.
     pub(crate) fn with(view: &mut View<'_>, dataset: &Dataset, version: Version) -> Result<Self, ApiError> {
         if !dataset.was_released() {
             return Ok(Self { version, published: Vec::new() });
@@ -42,7 +42,7 @@ impl Around {
         Ok(Self { version: version.clone(), ..Self::of(view, dataset, version.ordinal)? })
     }
 
-    /// The day on which a file was first published; a later one while an embargo held.
+    /// Returns the day on which a file was first published; a later one while an embargo held.
     pub(crate) fn publication_date<'a>(&'a self, file: &'a DataFile) -> Option<&'a str> {
         let published = self.published.iter().find(|it| file.first <= it.0).map(|it| it.1.as_str())?;
         let embargo = file.embargo.as_ref().map(|it| it.date.as_str());
@@ -50,12 +50,12 @@ impl Around {
     }
 }
 
-/// The tabular form's original, by its media type.
+/// Returns the tabular form's original, by its media type.
 fn original_label(content_type: &str) -> &str {
     types::friendly(content_type)
 }
 
-/// A file in a version.
+/// Returns a file in a version.
 pub(crate) fn file_json(row: &Row, file: &DataFile, around: &Around) -> Value {
     let mut data = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -123,7 +123,7 @@ pub(crate) fn file_json(row: &Row, file: &DataFile, around: &Around) -> Value {
     json.into()
 }
 
-/// The dataset that a file lies in.
+/// Returns the dataset that a file lies in.
 pub(crate) fn dataset_of(view: &mut View<'_>, file: &DataFile) -> Result<Dataset, ApiError> {
     datasets::by_id(view, file.dataset)?
         .ok_or_else(|| ApiError::not_found(format!("Dataset with ID {} not found.", file.dataset)))

@@ -223,7 +223,7 @@ impl Row {
         }
     }
 
-    /// Whether the version of that ordinal has it.
+    /// Returns whether the version of that ordinal has it.
     pub(crate) fn is_in(&self, ordinal: i64) -> bool {
         self.since <= ordinal && self.until.is_none_or(|until| ordinal < until)
     }
@@ -278,7 +278,7 @@ pub(crate) struct Auxiliary {
 /// Origin of auxiliary files that the server makes of a file: those have them who may download the file.
 pub(crate) const MADE_HERE: &str = "pinakes";
 
-/// The record of an auxiliary file.
+/// Returns the record of an auxiliary file.
 pub(crate) fn auxiliary_id(file: i64, tag: &str, version: &str) -> String {
     format!("{file}/{tag}/{version}")
 }

@@ -242,7 +242,7 @@ async fn download_count(call: Call) -> Answer {
     Ok(envelope::raw_json(http::StatusCode::OK, &json!({"id": id, "downloadCount": sum})))
 }
 
-/// A folder of a version as a page of links, for programs that crawl.
+/// Returns a folder of a version as a page of links, for programs that crawl.
 async fn folders(call: Call) -> Answer {
     let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let version_text = call.query.filled("version").unwrap_or(":latest-published").to_owned();

@@ -88,7 +88,7 @@ impl Wanted {
         Self { name: Name::Number(id), asker: None }
     }
 
-    /// The file. Errors: 404, for one that is kept from the caller as well.
+    /// Returns the file. Errors: 404, for one that is kept from the caller as well.
     pub(crate) fn find(&self, view: &mut View<'_>) -> Result<DataFile, ApiError> {
         let found: Option<DataFile> = match &self.name {
             Name::Number(id) => rows::data_file(view, *id)?,
@@ -142,17 +142,17 @@ impl Found {
         Ok(Self { file, dataset, rows, released })
     }
 
-    /// The row of the newest published version that has the file.
+    /// Returns the row of the newest published version that has the file.
     pub(crate) fn published_row(&self) -> Option<&Row> {
         self.released.iter().find_map(|ordinal| self.rows.iter().find(|it| it.is_in(*ordinal)))
     }
 
-    /// The newest row of all.
+    /// Returns the newest row of all.
     pub(crate) fn newest_row(&self) -> Option<&Row> {
         self.rows.last()
     }
 
-    /// The row of the draft, if it has the file.
+    /// Returns the row of the draft, if it has the file.
     pub(crate) fn open_row(&self) -> Option<&Row> {
         self.rows.iter().find(|it| it.until.is_none())
     }
@@ -162,14 +162,14 @@ impl Found {
         Place::file(self.file.id, self.dataset.id, self.dataset.owner)
     }
 
-    /// Whether it may be downloaded by those who may see it, were it not for roles: neither restricted, nor under embargo,
-    /// nor beyond its retention.
+    /// Returns whether it may be downloaded by those who may see it, were it not for roles: neither restricted, nor
+    /// under embargo, nor beyond its retention.
     pub(crate) fn is_open(&self, today: &str) -> bool {
         let row = self.published_row().or_else(|| self.newest_row());
         row.is_some_and(|it| !it.restricted) && !is_held_back(&self.file, today)
     }
 
-    /// Whether the caller may download it.
+    /// Returns whether the caller may download it.
     pub(crate) fn may_download(
         &self,
         view: &mut View<'_>,
@@ -197,7 +197,7 @@ impl Found {
             && (self.is_open(today) || held.contains(&Permission::DownloadFile)))
     }
 
-    /// Whether the caller may know that it is there.
+    /// Returns whether the caller may know that it is there.
     pub(crate) fn may_see(&self, view: &mut View<'_>, asker: &Asker) -> Result<bool, ApiError> {
         if wanted::is_dataset_kept_from(view, asker, &self.dataset)? {
             return Ok(false);
@@ -209,7 +209,7 @@ impl Found {
     }
 }
 
-/// Whether an embargo still holds, or the retention is over.
+/// Returns whether an embargo still holds, or the retention is over.
 pub(crate) fn is_held_back(file: &DataFile, today: &str) -> bool {
     file.embargo.as_ref().is_some_and(|it| today < it.date.as_str())
         || file.retention.as_ref().is_some_and(|it| it.date.as_str() < today)
@@ -251,7 +251,7 @@ pub(crate) fn remove_all(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError
     Ok(())
 }
 
-/// The files of a version, as `files` of a version has them, by name.
+/// Returns the files of a version, as `files` of a version has them, by name.
 pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Value>, ApiError> {
     let rows = rows::of_version(view, dataset, ordinal)?;
     if rows.is_empty() {
@@ -263,12 +263,12 @@ pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Resu
     Ok(files.iter().map(|(row, file)| file_json(row, file, &around)).collect())
 }
 
-/// How many files a version has.
+/// Returns how many files a version has.
 pub(crate) fn n_files(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<u64, ApiError> {
     Ok(view.count(&ROW, &rows::in_version(dataset, ordinal))?)
 }
 
-/// Whether files were added, removed or replaced in the version of that ordinal.
+/// Returns whether files were added, removed or replaced in the version of that ordinal.
 pub(crate) fn changed(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<bool, ApiError> {
     let of = |column: &str| {
         Expr::Is("dataset".into(), dataset.into()).and(Expr::Is(column.into(), ordinal.into()))
@@ -283,7 +283,7 @@ pub(crate) fn changed(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result
     Ok(files(view, "since")? != files(view, "until")?)
 }
 
-/// Whether a version has restricted files.
+/// Returns whether a version has restricted files.
 pub(crate) fn has_restricted(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<bool, ApiError> {
     let restricted = rows::in_version(dataset, ordinal).and(Expr::Is("restricted".into(), true.into()));
     Ok(view.first(&ROW, restricted)?.is_some())
@@ -295,7 +295,7 @@ pub(crate) fn published(txn: &mut Txn<'_>, dataset: i64, ordinal: i64, now: &str
     Ok(())
 }
 
-/// Bytes of all files of a dataset, originals of tables among them.
+/// Returns bytes of all files of a dataset, originals of tables among them.
 pub(crate) fn used_bytes(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiError> {
     let mut sum = 0;
     let mut fault = None;
@@ -335,7 +335,7 @@ pub(crate) fn merge_draft(txn: &mut Txn<'_>, dataset: i64, current: i64, draft: 
     Ok(())
 }
 
-/// The rows and data files of a version, by name.
+/// Returns the rows and data files of a version, by name.
 pub(crate) fn all_of(view: &mut View<'_>, version: &Version) -> Result<Vec<(Row, DataFile)>, ApiError> {
     let rows = rows::of_version(view, version.dataset, version.ordinal)?;
     rows::with_files(view, rows)

@@ -37,7 +37,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The value of a field.
+    /// Returns the value of a field.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|it| it.0 == name).map(|it| it.1.as_str())
     }
@@ -53,7 +53,7 @@ pub(crate) struct Target {
     pub(crate) most_bytes: Option<u64>,
 }
 
-/// The bytes of a request as a stream of what arrives.
+/// Returns the bytes of a request as a stream of what arrives.
 pub(crate) fn pieces(
     headers: &HeaderMap,
     body: Body,

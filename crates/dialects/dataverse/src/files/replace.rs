@@ -23,7 +23,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/datasets/{id}/replaceFiles", replace_files).post("/files/{id}/replace", replace)
 }
 
-/// The file that is to be replaced, if it may be. Errors: 400.
+/// Returns the file that is to be replaced, if it may be. Errors: 400.
 fn replaceable(view: &mut View<'_>, id: &Wanted) -> Result<Found, ApiError> {
     let file = id.find(view)?;
     let found = Found::of(view, file)?;

@@ -84,7 +84,7 @@ pub(crate) fn check_count(
     Ok(())
 }
 
-/// Bytes that the quotas of a dataset and of all collections above it leave; `None` without quotas.
+/// Returns bytes that the quotas of a dataset and of all collections above it leave; `None` without quotas.
 pub(crate) fn bytes_left(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<u64>, ApiError> {
     let room = |quota: i64, used: u64| u64::try_from(quota).unwrap_or(0).saturating_sub(used);
     let mut left = match dataset.quota_bytes {

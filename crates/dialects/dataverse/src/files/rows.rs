@@ -10,7 +10,7 @@ use crate::stored;
 /// Longest run of numbers that is tried for a name that is taken.
 const NAMES: u32 = 100_000;
 
-/// The condition of the rows of a version.
+/// Returns the condition of the rows of a version.
 pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
     let upto = Expr::Range("since".into(), End::Open, End::Included(ordinal.into()));
     let open = Expr::Is("until".into(), pinakes_store::Value::Null);
@@ -18,7 +18,7 @@ pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
     Expr::Is("dataset".into(), dataset.into()).and(upto).and(Expr::Or(vec![open, later]))
 }
 
-/// The rows of a version, by name.
+/// Returns the rows of a version, by name.
 pub(crate) fn of_version(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Row>, ApiError> {
     let mut rows = Vec::new();
     each_of_version(view, dataset, ordinal, |row| rows.push(row))?;
@@ -48,7 +48,7 @@ pub(crate) fn each_of_version(
     fault.map_or(Ok(()), Err)
 }
 
-/// A page of the rows of a version, by name.
+/// Returns a page of the rows of a version, by name.
 pub(crate) fn page_of_version(
     view: &mut View<'_>,
     dataset: i64,
@@ -61,19 +61,19 @@ pub(crate) fn page_of_version(
     stored::find(view, &ROW, &query)
 }
 
-/// All rows of a file, oldest first.
+/// Returns all rows of a file, oldest first.
 pub(crate) fn of_file(view: &mut View<'_>, file: i64) -> Result<Vec<Row>, ApiError> {
     let mut rows: Vec<Row> = stored::find_by(view, &ROW, "file", file)?;
     rows.sort_by_key(|it| it.since);
     Ok(rows)
 }
 
-/// The data file of that number.
+/// Returns the data file of that number.
 pub(crate) fn data_file(view: &mut View<'_>, id: i64) -> Result<Option<DataFile>, ApiError> {
     stored::get(view, &DATA_FILE, &id.to_string())
 }
 
-/// The data files of rows, in their order; a row without one is left out.
+/// Returns the data files of rows, in their order; a row without one is left out.
 pub(crate) fn with_files(view: &mut View<'_>, rows: Vec<Row>) -> Result<Vec<(Row, DataFile)>, ApiError> {
     let mut all = Vec::with_capacity(rows.len());
     for some in rows.chunks(512) {
@@ -87,7 +87,7 @@ pub(crate) fn with_files(view: &mut View<'_>, rows: Vec<Row>) -> Result<Vec<(Row
     Ok(all)
 }
 
-/// The variables of a file's table.
+/// Returns the variables of a file's table.
 pub(crate) fn tables(view: &mut View<'_>, file: i64) -> Result<Option<Value>, ApiError> {
     let record = view.get(&TABLE, &file.to_string())?;
     Ok(match record {
@@ -110,13 +110,13 @@ pub(crate) fn put_row(txn: &mut Txn<'_>, mut row: Row, checksum: &str) -> Result
     Ok(row)
 }
 
-/// Whether an open row of the dataset has that path.
+/// Returns whether an open row of the dataset has that path.
 pub(crate) fn is_taken(view: &mut View<'_>, dataset: i64, path: &str) -> Result<bool, ApiError> {
     let wanted = format!("{dataset}/{path}");
     Ok(view.first(&ROW, Expr::Is("openPath".into(), wanted.into()))?.is_some())
 }
 
-/// The name, or the first of `name-1.ext`, `name-2.ext`, … that no open row of the folder has.
+/// Returns the name, or the first of `name-1.ext`, `name-2.ext`, … that no open row of the folder has.
 pub(crate) fn free_label(
     view: &mut View<'_>,
     dataset: i64,
@@ -153,7 +153,7 @@ pub(crate) fn free_label(
     Ok(numbered(free))
 }
 
-/// A file of the dataset with the same contents: the name under which it stands.
+/// Returns a file of the dataset with the same contents: the name under which it stands.
 pub(crate) fn same_content(
     view: &mut View<'_>,
     dataset: i64,
@@ -216,7 +216,7 @@ fn remove_where(txn: &mut Txn<'_>, kind: &'static Kind, column: &str, number: i6
     Ok(())
 }
 
-/// The ids of the records of a query, however many there are.
+/// Returns the ids of the records of a query, however many there are.
 pub(crate) fn ids_of(
     view: &mut View<'_>,
     kind: &'static Kind,

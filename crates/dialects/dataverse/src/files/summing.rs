@@ -56,7 +56,7 @@ impl Summing {
         Ok(())
     }
 
-    /// The checksum of all that was taken, in hexadecimal digits.
+    /// Returns the checksum of all that was taken, in hexadecimal digits.
     pub(super) async fn finish(self) -> Result<String, ApiError> {
         Ok(summed(self.state.back().await?, &self.waiting).finish())
     }

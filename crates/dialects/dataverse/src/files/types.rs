@@ -202,7 +202,7 @@ pub(crate) fn friendly(media_type: &str) -> &str {
     FRIENDLY.iter().find(|it| it.0 == bare).map_or(bare, |it| it.1)
 }
 
-/// The part of a media type by which searches are narrowed: `Image`, `Tabular Data`, …
+/// Returns the part of a media type by which searches are narrowed: `Image`, `Tabular Data`, …
 pub(crate) fn group(media_type: &str) -> &'static str {
     let bare = bare(media_type);
     match bare {
@@ -248,7 +248,7 @@ pub(crate) fn group(media_type: &str) -> &'static str {
     }
 }
 
-/// The table format that a media type stands for, if files of it are read as tables.
+/// Returns the table format that a media type stands for, if files of it are read as tables.
 pub(crate) fn tabular(media_type: &str) -> Option<Format> {
     Some(match bare(media_type) {
         "text/csv" | "text/comma-separated-values" => Format::Csv,
@@ -266,7 +266,7 @@ pub(crate) fn tabular(media_type: &str) -> Option<Format> {
     })
 }
 
-/// The name of a table format in settings: `csv`, `dta`, `sav`, …
+/// Returns the name of a table format in settings: `csv`, `dta`, `sav`, …
 pub(crate) fn tabular_setting(media_type: &str) -> &'static str {
     match tabular(media_type) {
         Some(Format::Csv) => "csv",
@@ -280,7 +280,7 @@ pub(crate) fn tabular_setting(media_type: &str) -> &'static str {
     }
 }
 
-/// The media type of a file: the client's, unless it says nothing or the first bytes say better.
+/// Returns the media type of a file: the client's, unless it says nothing or the first bytes say better.
 pub(crate) fn detect(claimed: Option<&str>, name: &str, head: &[u8]) -> String {
     let claimed = claimed.map(str::trim).filter(|it| {
         let unknown = ["", UNKNOWN, "application/binary", "text/plain", "application/x-stata-dta"];
@@ -350,7 +350,7 @@ fn by_content(head: &[u8]) -> Option<&'static str> {
     begins.iter().find(|it| head.starts_with(it.0)).map(|it| it.1)
 }
 
-/// Text without an extension that is known: its characters are told.
+/// Returns text without an extension that is known: its characters are told.
 fn by_text(name: &str, head: &[u8]) -> String {
     let is_text = !head.is_empty()
         && !head.contains(&0)

@@ -104,7 +104,7 @@ fn disk_fault(error: &std::io::Error) -> ApiError {
     ApiError::internal("The archive cannot be unpacked. More details available at the server logs.")
 }
 
-/// Folder and name of an entry; `None` for what systems leave in archives, and for paths that lead elsewhere.
+/// Returns folder and name of an entry; `None` for what systems leave in archives, and for paths that lead elsewhere.
 fn place_of(path: &str) -> Option<(String, String)> {
     if PATH_BYTES < path.len() || path.contains('\0') {
         return None;
@@ -120,12 +120,12 @@ fn place_of(path: &str) -> Option<(String, String)> {
     Some((folder, clean_name(name)))
 }
 
-/// Whether a folder's name may hold the character.
+/// Returns whether a folder's name may hold the character.
 pub(crate) fn is_folder_character(it: char) -> bool {
     it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.' | '\\' | '/' | ' ')
 }
 
-/// A file's name without the characters that names may not hold, and none that leads to a folder.
+/// Returns a file's name without the characters that names may not hold, and none that leads to a folder.
 pub(crate) fn clean_name(name: &str) -> String {
     let cleaned: String = name
         .chars()

@@ -177,7 +177,7 @@ fn variable(it: &Element) -> Result<Value, ApiError> {
     }))
 }
 
-/// The variables of a file's table, as a version with that ordinal says them.
+/// Returns the variables of a file's table, as a version with that ordinal says them.
 pub(crate) fn tables_in(view: &mut View<'_>, file: i64, ordinal: i64) -> Result<Option<Value>, ApiError> {
     let Some(mut tables) = rows::tables(view, file)? else { return Ok(None) };
     let row = rows::of_file(view, file)?.into_iter().find(|it| it.is_in(ordinal));

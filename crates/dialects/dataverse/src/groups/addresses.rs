@@ -64,14 +64,14 @@ impl AddressGroup {
     }
 }
 
-/// The groups that an address is in.
+/// Returns the groups that an address is in.
 pub(crate) fn of(view: &mut View<'_>, address: Option<IpAddr>) -> Result<Vec<String>, ApiError> {
     let Some(address) = address else { return Ok(Vec::new()) };
     let all: Vec<AddressGroup> = stored::find(view, &ADDRESS_GROUP, &Query::filter(Expr::All))?;
     Ok(all.iter().filter(|it| it.has(address)).map(AddressGroup::identifier).collect())
 }
 
-/// The group of that short name.
+/// Returns the group of that short name.
 pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<AddressGroup>, ApiError> {
     let found = view.first(&ADDRESS_GROUP, Expr::Is("alias".into(), alias.into()))?;
     found.as_ref().map(stored::parsed).transpose()

@@ -65,12 +65,12 @@ impl DomainGroup {
     }
 }
 
-/// A pattern that fits whole domains. Errors: what is wrong with it, or that it is too large.
+/// Returns a pattern that fits whole domains. Errors: what is wrong with it, or that it is too large.
 fn pattern(text: &str) -> Result<regex::Regex, regex::Error> {
     RegexBuilder::new(&format!("^(?:{text})$")).case_insensitive(true).size_limit(PATTERN_BYTES).build()
 }
 
-/// The groups that a user is in. An address that was never confirmed may be anybody's.
+/// Returns the groups that a user is in. An address that was never confirmed may be anybody's.
 pub(super) fn of(view: &mut View<'_>, user: Option<&User>) -> Result<Vec<String>, ApiError> {
     let Some(user) = user.filter(|it| it.email_last_confirmed.is_some()) else { return Ok(Vec::new()) };
     let Some((_, domain)) = user.email.rsplit_once('@') else { return Ok(Vec::new()) };
@@ -82,7 +82,7 @@ pub(super) fn of(view: &mut View<'_>, user: Option<&User>) -> Result<Vec<String>
     Ok(found.iter().filter(|it| !it.regex || it.matches(&domain)).map(DomainGroup::identifier).collect())
 }
 
-/// The group of that short name.
+/// Returns the group of that short name.
 pub(super) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<DomainGroup>, ApiError> {
     let found = view.first(&DOMAIN_GROUP, Expr::Is("alias".into(), alias.into()))?;
     found.as_ref().map(stored::parsed).transpose()
@@ -110,7 +110,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, all).await?)
 }
 
-/// A group from a body; its number is still to be set. Errors: 400 that names what does not fit.
+/// Returns a group from a body; its number is still to be set. Errors: 400 that names what does not fit.
 fn read(body: &Map<String, Value>) -> Result<DomainGroup, ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (alias, name) = (text("alias"), text("name"));

@@ -25,7 +25,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/dataverses/{id}/groups/{alias}/roleAssignees/{member}", remove_member)
 }
 
-/// The collection, for a caller who may manage its permissions.
+/// Returns the collection, for a caller who may manage its permissions.
 fn managed(view: &mut View<'_>, call: &Asked) -> Result<Collection, ApiError> {
     let collection = collections::find(view, &call.collection)?;
     permissions::require(view, &call.asker, collection.place(), Permission::ManageDataversePermissions)?;
