@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::exports::source::{Source, person, plain, text};
 
-/// `schema.org`.
+/// Writes the format `schema.org`.
 pub fn schema_org(source: &Source<'_>) -> String {
     json(source).to_string()
 }

@@ -1,4 +1,4 @@
-//! Which groups of any kind the caller belongs to, and what they are called.
+//! Memberships of the caller in groups of any kind, and the names of groups.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::groups::domains::{self, PREFIX};
 use crate::groups::{self, GROUP, Group, addresses};
 use crate::stored;
 
-/// Deepest nesting of groups in groups that is followed.
+/// Maximum nesting of groups that is followed.
 const DEPTH: usize = 8;
 
 /// Returns the groups that the caller belongs to, directly or through other groups.
