@@ -1,4 +1,4 @@
-//! What every handler starts from: the server's parts, the tenant, who asks and what they may.
+//! What every handler starts from: the server's parts, the tenant, the caller and their rights.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::text::Fields;
 
 /// The cookie of a sign-in.
 pub(crate) const COOKIE_NAME: &str = "ConclaveCookie";
-/// Header in which programs repeat the token of their session, where a cookie says who they are.
+/// Header in which clients that authenticate by cookie repeat the token of their session.
 const CSRF_HEADER: &str = "x-csrf-token";
 
 /// The dialect's state: cheap to clone.
@@ -30,37 +30,37 @@ pub(crate) struct Conclave {
     pub(crate) settings: Arc<Settings>,
     /// Templates.
     pub(crate) pages: Arc<Templates>,
-    /// Names and passwords that were right a moment ago.
+    /// Pairs of name and password that were recently verified.
     pub(crate) remembered: Remembered,
 }
 
 impl Conclave {
-    /// Milliseconds since 1970.
+    /// Returns milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> i64 {
         self.context.clock().now_ms()
     }
 
-    /// A new UUID, greater than those made before.
+    /// Returns a new UUID, greater than those made before.
     pub(crate) fn new_uuid(&self) -> String {
         self.context.entropy().uuid_at(self.now_ms()).to_string()
     }
 }
 
-/// Who asks, and for which tenant: taken by every handler, so that none forgets to ask.
+/// The caller and the tenant: taken by every handler, so that no handler can forget to check them.
 #[derive(Clone)]
 pub(crate) struct Asker {
     /// The tenant's data.
     pub(crate) db: Db,
-    /// The caller; nobody where nobody is signed in.
+    /// The caller; anonymous if nobody is signed in.
     pub(crate) caller: Caller,
-    /// The token of the cookie, where a cookie says who asks.
+    /// The token in the cookie, if the caller authenticates by cookie.
     session: Option<String>,
     settings: Arc<Settings>,
     is_csrf_checked: bool,
 }
 
 impl Asker {
-    /// Lets a reader in.
+    /// Checks that the caller may read.
     pub(crate) fn may_read(&self) -> Result<()> {
         if self.settings.public || !self.caller.is_anonymous() {
             return Ok(());
@@ -68,7 +68,7 @@ impl Asker {
         Err(ConclaveError::unauthenticated())
     }
 
-    /// Lets an editor in, whose request is proven to be their own.
+    /// Checks that the caller may edit and, if they use a cookie, that the request carries the session's token.
     pub(crate) fn may_edit(&self) -> Result<()> {
         if self.caller.is_anonymous() {
             return Err(ConclaveError::unauthenticated());
@@ -79,7 +79,7 @@ impl Asker {
         self.proven()
     }
 
-    /// Lets an administrator in, likewise.
+    /// Checks that the caller is an administrator, with the same check of the token.
     pub(crate) fn may_administer(&self) -> Result<()> {
         if self.caller.is_anonymous() {
             return Err(ConclaveError::unauthenticated());
@@ -90,7 +90,7 @@ impl Asker {
         self.proven()
     }
 
-    /// Whether the caller may edit.
+    /// Returns whether the caller may edit.
     pub(crate) fn is_editor(&self) -> bool {
         let groups = &self.settings.editor_groups;
         !self.caller.is_anonymous()
@@ -99,13 +99,13 @@ impl Asker {
                 || self.caller.is_in_any(&self.settings.admin_groups))
     }
 
-    /// Whether the caller may fill and empty maps.
+    /// Returns whether the caller may fill and empty maps.
     pub(crate) fn is_administrator(&self) -> bool {
         !self.caller.is_anonymous() && self.caller.is_in_any(&self.settings.admin_groups)
     }
 
-    /// A browser sends a cookie along with whatever a foreign page makes it send: such a request must repeat the
-    /// session's token, which no foreign page can know.
+    /// Protects against cross-site request forgery: browsers send the cookie with requests that foreign pages trigger,
+    /// so a request with a cookie must also carry the session's token, which no foreign page can know.
     fn proven(&self) -> Result<()> {
         if self.session.is_some() && !self.is_csrf_checked {
             return Err(ConclaveError::forbidden(
@@ -115,24 +115,24 @@ impl Asker {
         Ok(())
     }
 
-    /// Takes the token of a form.
+    /// Checks the token in a form.
     pub(crate) fn with_form(mut self, form: &Fields) -> Self {
         self.is_csrf_checked |= self.csrf().is_some_and(|it| it == form.text("_csrf"));
         self
     }
 
-    /// The token that forms of this session repeat.
+    /// Returns the token that the forms of this session must repeat.
     pub(crate) fn csrf(&self) -> Option<String> {
         self.session.as_deref().map(csrf_of)
     }
 
-    /// Whether a reader may see what lies in a scope.
+    /// Returns whether the reader may see members of a scope.
     pub(crate) fn sees(&self, scope: &str) -> bool {
         let group = self.settings.scopes.get(scope);
         group.is_none_or(|it| self.caller.is_in(it) || self.caller.is_in_any(&self.settings.admin_groups))
     }
 
-    /// Leaves out what the reader may not see.
+    /// Removes what the reader may not see.
     pub(crate) fn filtered(&self, mut found: Found) -> Found {
         if !self.settings.scopes.is_empty() {
             found.topic.retain(|it| self.sees(it));
@@ -141,30 +141,30 @@ impl Asker {
         found
     }
 
-    /// Scopes that the caller may not see.
+    /// Returns the scopes that the caller may not see.
     fn hidden(&self) -> Vec<String> {
         self.settings.scopes.keys().filter(|it| !self.sees(it)).cloned().collect()
     }
 
-    /// Whether everything there is may be seen.
+    /// Returns whether the caller may see every scope.
     pub(crate) fn sees_all(&self) -> bool {
         self.settings.scopes.keys().all(|it| self.sees(it))
     }
 
-    /// What of the reader decides what is seen, for validators.
+    /// Returns which scopes the reader may see, as text for validators.
     pub(crate) fn sight(&self) -> String {
         let seen = self.settings.scopes.keys().map(|it| if self.sees(it) { '1' } else { '0' });
         seen.collect()
     }
 
-    /// Who makes a change.
+    /// Returns the author of a change.
     pub(crate) fn author(&self, now_ms: i64) -> Author {
         let name = self.caller.username().unwrap_or("anonymous").to_owned();
         Author { name, now_ms, hidden: self.hidden() }
     }
 }
 
-/// The token of a session's forms: it follows from the cookie, and the cookie does not follow from it.
+/// Returns the token of a session's forms. It is derived from the cookie; the cookie cannot be derived from it.
 fn csrf_of(session: &str) -> String {
     let digest = Sha256::digest(format!("conclave form {session}"));
     digest.iter().take(16).map(|it| format!("{it:02x}")).collect()
@@ -176,7 +176,7 @@ impl FromRequestParts<Conclave> for Asker {
     async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
         let db = app.context.db(&parts.headers).await?;
         let session = entrance::cookie(&parts.headers, COOKIE_NAME).map(str::to_owned);
-        // What stands in a header is meant; a cookie comes along.
+        // Credentials in a header take precedence over a cookie, which browsers send unasked.
         let has_header = parts.headers.contains_key(http::header::AUTHORIZATION);
         let accounts = app.context.accounts();
         let (asking, session) = match session.filter(|_| !has_header) {
@@ -196,17 +196,17 @@ impl FromRequestParts<Conclave> for Asker {
     }
 }
 
-/// The parameters behind `?`.
+/// The query parameters.
 #[derive(Clone)]
 pub(crate) struct Params(pub(crate) Fields);
 
 impl Params {
-    /// A parameter that must be there.
+    /// Returns a required parameter.
     pub(crate) fn required(&self, name: &str) -> Result<&str> {
         self.0.get(name).ok_or_else(|| ConclaveError::bad_request(format!("the parameter {name} is missing")))
     }
 
-    /// How many items a list may have: 1 to 1,000, else 100.
+    /// Returns the maximum number of items of a list: 1 to 1,000, by default 100.
     pub(crate) fn limit(&self) -> Result<u32> {
         match self.0.get("limit") {
             None => Ok(100),
@@ -220,7 +220,7 @@ impl Params {
     }
 }
 
-/// The name of a map in a path, checked.
+/// Returns the name of a map from a path, checked.
 pub(crate) fn map_name(name: &str) -> Result<&str> {
     let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {

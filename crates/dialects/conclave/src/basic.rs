@@ -1,8 +1,8 @@
 //! Name and password in each request (RFC 7617), for programs that keep no token.
 //!
-//! A check of a password costs a tenth of a second on purpose. What was found right is remembered for a minute, by a keyed
-//! hash of the header field, so that a program that asks often is checked seldom. The user is looked up each time all the
-//! same: one who was locked out or lost a group is refused at once.
+//! Checking a password takes a tenth of a second on purpose. A verified pair is remembered for a minute, by a keyed
+//! hash of the header field, so that the passwords of programs with many requests are rarely checked. The user is
+//! looked up each time all the same: a user who was locked out or left a group is refused at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,25 +18,25 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::{ConclaveError, Result};
 
-/// How long a pair that was right is not checked again, in milliseconds.
+/// How long a verified pair is not checked again, in milliseconds.
 const REMEMBERED_MS: i64 = 60_000;
-/// Pairs that are remembered.
+/// Maximum number of remembered pairs.
 const REMEMBERED_MAX: usize = 4_096;
 
-/// A web token in the place of a pair, and until when.
+/// The web token that replaces a pair, and until when.
 type Known = HashMap<[u8; 32], (Arc<str>, i64)>;
 
-/// Pairs of name and password that were right a moment ago. Cheap to clone.
+/// Recently verified pairs of name and password. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Remembered(Arc<Mutex<Known>>);
 
-/// The credentials behind `Authorization: Basic`.
+/// Returns the credentials of `Authorization: Basic`.
 fn credentials(headers: &HeaderMap) -> Option<&str> {
     let (scheme, rest) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("basic").then(|| rest.trim())
 }
 
-/// The claims of a token that stands for a user of this site.
+/// Returns the claims of a token for a user of this site.
 pub(crate) fn claims(user: &User) -> Map<String, Value> {
     match json!({"username": user.username, "_id": user.id, "id": user.id}) {
         Value::Object(claims) => claims,
@@ -45,9 +45,9 @@ pub(crate) fn claims(user: &User) -> Map<String, Value> {
 }
 
 impl Remembered {
-    /// A token for the name and password of a request; `None` for a request without them.
+    /// Returns a token for the name and password of a request; `None` for a request without them.
     ///
-    /// Errors: 401 for a pair that is wrong; 503 when too many wait to be checked.
+    /// Errors: 401 for a wrong pair; 503 when too many checks are waiting.
     pub(crate) async fn token(
         &self,
         accounts: &Accounts,

@@ -1,7 +1,7 @@
-//! What a handler is given: a request that was let in already.
+//! Requests that passed their access check, as handlers receive them.
 //!
 //! A handler that reads takes a [`Reading`], one that writes an [`Editing`], one that fills maps an [`Administering`].
-//! Each can only be had by passing its check, so that no handler forgets it.
+//! Each can only be obtained by passing its check, so no handler can forget it.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -25,16 +25,16 @@ use crate::model::Topic;
 use crate::names::DEFAULT_MAP;
 use crate::text::Fields;
 
-/// A request of somebody who may read the map that it names.
+/// A request whose sender may read the map that it names.
 #[derive(Clone)]
 pub(crate) struct Reading {
     /// The server's parts.
     pub(crate) app: Conclave,
-    /// Who asks.
+    /// The caller.
     pub(crate) asker: Asker,
-    /// Name of the map; the default one where the path has none.
+    /// Name of the map; the default map if the path names none.
     pub(crate) map: String,
-    /// What stands behind `?`.
+    /// Query parameters.
     pub(crate) params: Params,
     /// Header fields.
     pub(crate) headers: HeaderMap,
@@ -57,7 +57,7 @@ impl FromRequestParts<Conclave> for Reading {
 }
 
 impl Reading {
-    /// A request that is let in whoever sends it: signing in is for those who may not read yet.
+    /// Returns a request without checking whether the caller may read: for signing in.
     pub(crate) async fn unchecked(parts: &mut Parts, app: &Conclave, map: String) -> Result<Self> {
         let asker = Asker::from_request_parts(parts, app).await?;
         let params = Params(Fields::parse(parts.uri.query().unwrap_or_default()));
@@ -74,49 +74,49 @@ impl Reading {
         self.asker.db.read(weight, move |view| work(view, &map)).await
     }
 
-    /// A topic as it is stored, whatever of it the reader may see.
+    /// Returns a topic as it is stored, including what the reader may not see.
     pub(crate) async fn found(&self, id: &str) -> Result<Option<Found>> {
         let id = id.to_owned();
         self.read(Weight::Point, move |view, map| find(view, map, &id)).await
     }
 
-    /// A topic, of which the reader is shown what they may see. Errors: 404.
+    /// Returns a topic, reduced to what the reader may see. Errors: 404.
     pub(crate) async fn topic(&self, id: &str) -> Result<Topic> {
         let found = self.found(id).await?.ok_or_else(|| ConclaveError::no_topic(id))?;
         Ok(self.asker.filtered(found).topic)
     }
 
-    /// What links to topics of the map begin with.
+    /// Returns the prefix of links to topics of the map.
     pub(crate) fn link_base(&self) -> String {
         format!("/t/{}/", self.map)
     }
 
-    /// The galleries of the map.
+    /// Returns the galleries of the map.
     pub(crate) fn galleries(&self) -> Option<Galleries<'_>> {
         Galleries::of(&self.app.settings.galleries, &self.map)
     }
 
-    /// What of its galleries decides how a topic is shown.
+    /// Returns the part of the galleries' state that affects how a topic is rendered.
     pub(crate) fn mark_of_galleries(&self, topic: &Topic) -> Vec<String> {
         let Some(galleries) = self.galleries() else { return Vec::new() };
         let shown = topic.occurrences.iter().filter(|it| it.behaviour == GALLERY);
         shown.flat_map(|it| galleries.files(it)).map(|it| it.mark()).collect()
     }
 
-    /// The body of the request, within the ordinary bound.
+    /// Returns the body of the request, within the ordinary size limit.
     pub(crate) async fn received(&self, body: Body) -> Result<Bytes> {
         let limits = self.app.context.limits();
         Ok(body::receive(&self.headers, body, limits.body_bytes, limits).await?)
     }
 
-    /// The same as JSON. Errors: 400 that says where it stops being JSON.
+    /// Returns the body as JSON. Errors: 400 with the position of the syntax error.
     pub(crate) async fn json(&self, body: Body) -> Result<Value> {
         let bytes = self.received(body).await?;
         body::parse_json(&bytes, self.app.context.limits())
             .map_err(|fault| ConclaveError::bad_request(format!("the body is no JSON: {fault}")))
     }
 
-    /// The fields of a form, and the same request with the form's proof. Checks no right by itself.
+    /// Returns the fields of a form, and the request with the form's token checked. Checks no right by itself.
     pub(crate) async fn form(mut self, body: Body) -> Result<(Self, Fields)> {
         let bytes = self.received(body).await?;
         let fields = Fields::parse(&String::from_utf8_lossy(&bytes));
@@ -124,14 +124,14 @@ impl Reading {
         Ok((self, fields))
     }
 
-    /// Lets an editor in. Errors: 401, 403.
+    /// Checks that the caller may edit. Errors: 401, 403.
     pub(crate) fn editing(self) -> Result<Editing> {
         self.asker.may_edit()?;
         Ok(Editing(self))
     }
 }
 
-/// A request of somebody who may edit, and who sent it on purpose.
+/// A request whose sender may edit, protected against cross-site request forgery.
 #[derive(Clone)]
 pub(crate) struct Editing(Reading);
 
@@ -152,13 +152,13 @@ impl FromRequestParts<Conclave> for Editing {
 }
 
 impl Editing {
-    /// A posted form: its fields, and the right to do what it asks. Errors: 401, 403.
+    /// Parses a posted form and checks that its sender may edit. Errors: 401, 403.
     pub(crate) async fn posted(reading: Reading, body: Body) -> Result<(Self, Fields)> {
         let (reading, fields) = reading.form(body).await?;
         Ok((reading.editing()?, fields))
     }
 
-    /// Runs changes to the map in one transaction. The closure may run again when the transaction must.
+    /// Runs changes to the map in one transaction. The closure may run more than once.
     pub(crate) async fn write<R: Send + 'static>(
         &self,
         mut change: impl FnMut(&mut Edit<'_, '_>) -> Result<R> + Send + 'static,
@@ -166,7 +166,7 @@ impl Editing {
         self.write_if(true, move |edit| change(edit)).await
     }
 
-    /// The same; without `is_kept` nothing is written, and what would be is counted.
+    /// Works like [`Self::write`], but without `is_kept` writes nothing and only counts what would be written.
     pub(crate) async fn write_if<R: Send + 'static>(
         &self,
         is_kept: bool,
@@ -183,7 +183,7 @@ impl Editing {
     }
 }
 
-/// A request of somebody who may fill and empty maps.
+/// A request whose sender may fill and empty maps.
 pub(crate) struct Administering(Reading);
 
 impl Deref for Administering {
@@ -204,5 +204,5 @@ impl FromRequestParts<Conclave> for Administering {
     }
 }
 
-/// What handlers give.
+/// Result of handlers.
 pub(crate) type Answer = Result<Response>;

@@ -8,7 +8,7 @@ use crate::markup::gallery::Descriptor;
 use crate::model::{Arc, Metadata, Occurrence, Topic};
 use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
-/// A topic as JSON. With a resolver, occurrences carry the HTML they are shown as.
+/// Returns a topic as JSON. With a resolver, occurrences include the HTML that they are rendered as.
 pub(crate) fn topic(topic: &Topic, resolver: Option<&Resolver<'_>>) -> Value {
     let mut out = json!({
         "_type": "topic",
@@ -31,17 +31,17 @@ pub(crate) fn topic(topic: &Topic, resolver: Option<&Resolver<'_>>) -> Value {
     out
 }
 
-/// A topic as a line of NDJSON.
+/// Returns a topic as a line of NDJSON.
 pub fn line(it: &Topic) -> String {
     format!("{}\n", topic(it, None))
 }
 
-/// A metadata as JSON.
+/// Returns a metadata entry as JSON.
 pub(crate) fn metadata(parent: &str, it: &Metadata) -> Value {
     json!({"_type": "metadata", "for": parent, "scope": it.scope, "name": it.name, "value": it.value})
 }
 
-/// An arc as JSON.
+/// Returns an arc as JSON.
 pub(crate) fn arc(parent: &str, it: &Arc) -> Value {
     json!({
         "_type": "association", "parent": parent, "type": it.ty, "scope": it.scope, "reference": it.reference,
@@ -50,7 +50,7 @@ pub(crate) fn arc(parent: &str, it: &Arc) -> Value {
     })
 }
 
-/// An occurrence as JSON.
+/// Returns an occurrence as JSON.
 pub(crate) fn occurrence(parent: &str, it: &Occurrence, resolver: Option<&Resolver<'_>>) -> Value {
     let mut out = json!({
         "_type": "occurrence", "for": parent, "scope": it.scope, "role": it.role, "behaviour": it.behaviour,
@@ -68,7 +68,7 @@ pub(crate) fn occurrence(parent: &str, it: &Occurrence, resolver: Option<&Resolv
     out
 }
 
-/// An object of which every key must be taken.
+/// A JSON object all of whose keys must be read.
 struct Taking<'v> {
     what: &'static str,
     object: &'v Map<String, Value>,
@@ -124,7 +124,7 @@ impl<'v> Taking<'v> {
         list.ok_or_else(|| ConclaveError::bad_request(format!("{what}: {key} holds what is no string")))
     }
 
-    /// Who the member belongs to, where that is known: a statement of another is refused.
+    /// Checks that the parent stated by a member, if any, is the expected one.
     fn agrees(&mut self, key: &'static str, parent: &str) -> Result<()> {
         match self.text(key)? {
             Some(stated) if stated != parent => Err(ConclaveError::bad_request(format!(
@@ -148,7 +148,7 @@ impl<'v> Taking<'v> {
     }
 }
 
-/// Reads a topic. `new_id` makes ids of arcs that state none.
+/// Parses a topic. `new_id` generates ids for arcs that state none.
 pub(crate) fn read_topic(
     value: &Value,
     map: &str,
@@ -176,7 +176,7 @@ pub(crate) fn read_topic(
     taking.end()?;
     out.label = out.label_in(DEFAULT_SCOPE).to_owned();
     match label {
-        // The label follows from the metadata; one that is stated must not say something else.
+        // The label follows from the metadata; a stated label must be equal to it.
         Some(stated) if stated != out.label => Err(ConclaveError::bad_request(format!(
             "topic: label is {stated:?}, but its metadata make it {:?}; set the metadata named label",
             out.label
@@ -185,7 +185,7 @@ pub(crate) fn read_topic(
     }
 }
 
-/// Reads a metadata: whose it is, and what.
+/// Parses a metadata entry: its parent, and the entry.
 pub(crate) fn read_metadata(value: &Value, parent: Option<&str>) -> Result<(String, Metadata)> {
     let mut taking = Taking::of("metadata", value)?;
     let parent = parent_of(&mut taking, "for", parent)?;
@@ -195,7 +195,7 @@ pub(crate) fn read_metadata(value: &Value, parent: Option<&str>) -> Result<(Stri
     Ok((parent, Metadata { scope, name, value }))
 }
 
-/// Reads an arc: whose it is, and what.
+/// Parses an arc: its parent, and the arc.
 pub(crate) fn read_arc(
     value: &Value,
     parent: Option<&str>,
@@ -222,7 +222,7 @@ pub(crate) fn read_arc(
     Ok((parent, Arc { id, ty, scope, reference, role, metadata }))
 }
 
-/// Reads an occurrence: whose it is, what, and whether data was stated.
+/// Parses an occurrence: its parent, the occurrence, and whether data was stated.
 pub(crate) fn read_occurrence(value: &Value, parent: Option<&str>) -> Result<(String, Occurrence, bool)> {
     let mut taking = Taking::of("occurrence", value)?;
     let parent = parent_of(&mut taking, "for", parent)?;
@@ -249,7 +249,7 @@ fn parent_of(taking: &mut Taking<'_>, key: &'static str, parent: Option<&str>) -
     }
 }
 
-/// A topic as XML.
+/// Returns a topic as XML.
 pub(crate) fn topic_xml(topic: &Topic, resolver: Option<&Resolver<'_>>) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     element(&mut out, "topic", &[("id", &topic.id), ("label", &topic.label)]);
@@ -343,7 +343,8 @@ fn element(out: &mut String, name: &str, attributes: &[(&str, &str)]) {
     out.push('>');
 }
 
-/// Text that XML cannot hold is replaced; the end of a section within is split.
+/// Writes text as a CDATA section: replaces characters that XML cannot hold, and splits the end marker where it occurs
+/// in the text.
 fn cdata(out: &mut String, text: &str) {
     let is_bad = |it: char| it.is_control() && !matches!(it, '\t' | '\n' | '\r');
     out.push_str("<![CDATA[");

@@ -13,15 +13,16 @@ use crate::kinds::{ARC, POINTS, REVISION, TOPIC, UNIT};
 use crate::model::{Arc, Metadata, Occurrence, Topic, key, set, target};
 use crate::names::{DEFAULT_SCOPE, LABEL};
 
-/// Arcs whose labels follow the label of the topic they point at, in the same transaction; those beyond follow by
-/// [`update_labels`].
+/// Maximum number of arcs that are relabelled with the topic they point at, in the same transaction; more are
+/// relabelled by [`update_labels`].
 const FOLLOWING_LABELS_MAX: u32 = 200;
-/// Revisions of a topic that are kept.
+/// Maximum number of revisions kept per topic.
 const REVISIONS_MAX: u64 = 50;
-/// Members of a topic of which revisions are kept: what a topic with very many was would cost more than the change.
+/// Maximum number of members of a topic for which revisions are kept: for larger topics, storing the former state would
+/// cost more than the change.
 const REVISED_MEMBERS_MAX: usize = 5_000;
 
-/// A topic as it was read: with the numbers of its record.
+/// A topic as it was read, with version and sequence of its record.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     /// The topic.
@@ -39,7 +40,7 @@ pub(crate) fn find(view: &mut View<'_>, map: &str, id: &str) -> Result<Option<Fo
     Ok(Some(Found { topic, version: record.version, sequence: record.sequence }))
 }
 
-/// The topic that owns an arc.
+/// Returns the topic that owns an arc.
 pub(crate) fn owner_of_arc(view: &mut View<'_>, map: &str, arc: &str) -> Result<Option<String>> {
     let named = view.by_identifier(ARC, &format!("{map}/{arc}"))?;
     if let Some((_, id)) = named.into_iter().find(|it| it.0 == TOPIC.name) {
@@ -50,7 +51,7 @@ pub(crate) fn owner_of_arc(view: &mut View<'_>, map: &str, arc: &str) -> Result<
     Ok(is_there.then(|| own.to_owned()))
 }
 
-/// Ids of topics with arcs at a topic, in order.
+/// Returns the ids, in order, of topics with arcs that point at a topic.
 pub(crate) fn pointing_topics(view: &mut View<'_>, map: &str, reference: &str) -> Result<Vec<String>> {
     let mut out: Vec<String> = Vec::new();
     let all = target(map, reference, &[""]);
@@ -61,7 +62,7 @@ pub(crate) fn pointing_topics(view: &mut View<'_>, map: &str, reference: &str) -
         let Some(last) = links.last() else { break };
         cursor = last.clone();
         out.extend(links.into_iter().filter_map(|(_, id)| Some(id.split_once('/')?.1.to_owned())));
-        // Links lie by type and role: ids are in order only once all are known.
+        // Links are ordered by type and role, so ids can be sorted only when all are known.
         if out.len() > 2_000_000 {
             return Err(ConclaveError::rule("more than 2,000,000 associations point there"));
         }
@@ -71,20 +72,20 @@ pub(crate) fn pointing_topics(view: &mut View<'_>, map: &str, reference: &str) -
     Ok(out)
 }
 
-/// The range of what begins with `prefix`, which ends with a separator.
+/// Returns the range of keys that begin with `prefix`, which ends with a separator.
 pub(crate) fn range(prefix: &str) -> (String, String) {
     let stem = prefix.strip_suffix(UNIT).unwrap_or(prefix);
     (prefix.to_owned(), format!("{stem} "))
 }
 
-/// Who makes a change, and when.
+/// The author of a change, and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Author {
     /// Name of the user.
     pub(crate) name: String,
     /// Milliseconds since 1970.
     pub(crate) now_ms: i64,
-    /// Scopes that the author may not see: what lies in them stays as it is.
+    /// Scopes that the author may not see: their contents stay as they are.
     pub(crate) hidden: Vec<String>,
 }
 
@@ -94,18 +95,18 @@ impl Author {
     }
 }
 
-/// What is kept of the state before.
+/// What is kept of the previous state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum History {
-    /// A revision of each topic that is changed.
+    /// A revision of each changed topic.
     Kept,
-    /// Nothing: imports and bulk loads.
+    /// Nothing: for imports and bulk loads.
     None,
 }
 
-/// A topic on the desk.
+/// A topic that the edit holds.
 struct Sheet {
-    /// What is to be; none: there is no such topic, or no more.
+    /// State after the edit; `None` if there is no such topic, or if it is removed.
     now: Option<Topic>,
     before: Option<Found>,
     is_changed: bool,
@@ -118,7 +119,7 @@ pub(crate) struct Edit<'t, 'v> {
     author: &'t Author,
     history: History,
     sheets: BTreeMap<String, Sheet>,
-    /// Topics that were merged into others, and into which.
+    /// Topics that were merged into others: former id to current one.
     merged: BTreeMap<String, String>,
 }
 
@@ -129,19 +130,19 @@ pub(crate) struct Done {
     pub(crate) n_written: usize,
     /// Topics removed.
     pub(crate) n_removed: usize,
-    /// Labels of arcs that followed.
+    /// Arcs that were relabelled.
     pub(crate) n_labels: usize,
-    /// Labels that did not: too many arcs point at a topic whose label changed.
+    /// Whether labels are stale, because too many arcs point at a topic whose label changed.
     pub(crate) has_stale_labels: bool,
 }
 
 impl<'t, 'v> Edit<'t, 'v> {
-    /// Begins.
+    /// Begins an edit.
     pub(crate) fn new(txn: &'t mut Txn<'v>, map: &'t str, author: &'t Author, history: History) -> Self {
         Self { txn, map, author, history, sheets: BTreeMap::new(), merged: BTreeMap::new() }
     }
 
-    /// Name of the map.
+    /// Returns the name of the map.
     pub(crate) fn map(&self) -> &'t str {
         self.map
     }
@@ -155,17 +156,17 @@ impl<'t, 'v> Edit<'t, 'v> {
         self.sheets.get_mut(id).ok_or_else(|| ConclaveError::not_found(id))
     }
 
-    /// The topic as it is by now.
+    /// Returns the topic in its current state within the edit.
     pub(crate) fn get(&mut self, id: &str) -> Result<Option<&Topic>> {
         Ok(self.sheet(id)?.now.as_ref())
     }
 
-    /// Version of a topic before this edit; 0 where there was none.
+    /// Returns the version of a topic before this edit; 0 if there was none.
     pub(crate) fn version(&mut self, id: &str) -> Result<u64> {
         Ok(self.sheet(id)?.before.as_ref().map_or(0, |it| it.version))
     }
 
-    /// The same for the topic that this is, or that owns the arc that this is.
+    /// Returns the version of the topic with this id, or of the topic that owns the arc with this id.
     pub(crate) fn version_of_parent(&mut self, parent: &str) -> Result<u64> {
         match self.version(parent)? {
             0 => match self.owner(parent)? {
@@ -176,16 +177,16 @@ impl<'t, 'v> Edit<'t, 'v> {
         }
     }
 
-    /// The topic, to be changed.
+    /// Returns the topic for changing.
     ///
-    /// Errors: 422, as members belong to topics that exist.
+    /// Errors: 422 if there is no such topic, because members belong to topics that exist.
     pub(crate) fn topic(&mut self, id: &str) -> Result<&mut Topic> {
         let sheet = self.sheet(id)?;
         sheet.is_changed = true;
         sheet.now.as_mut().ok_or_else(|| ConclaveError::rule(format!("there is no topic {id:?}")))
     }
 
-    /// Makes a topic. Errors: 409 if it exists.
+    /// Creates a topic. Errors: 409 if it exists.
     pub(crate) fn create(&mut self, topic: Topic) -> Result<()> {
         if self.get(&topic.id)?.is_some() {
             return Err(ConclaveError::exists(format!("the topic {:?} exists", topic.id)));
@@ -193,7 +194,8 @@ impl<'t, 'v> Edit<'t, 'v> {
         self.put(topic)
     }
 
-    /// Makes a topic or replaces it with all its members. One that brings no facts keeps those of the members that stay.
+    /// Creates a topic, or replaces it with all its members. A topic without facts keeps those of the members that
+    /// stay.
     pub(crate) fn put(&mut self, mut topic: Topic) -> Result<()> {
         self.claim(&topic.id, &topic.arcs)?;
         let sheet = self.sheet(&topic.id)?;
@@ -205,14 +207,14 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(())
     }
 
-    /// Removes a topic with all it owns; arcs of others that point there stay. Tells whether it was there.
+    /// Removes a topic with all its members; arcs of other topics that point at it stay. Returns whether it existed.
     pub(crate) fn remove(&mut self, id: &str) -> Result<bool> {
         let sheet = self.sheet(id)?;
         sheet.is_changed = true;
         Ok(sheet.now.take().is_some())
     }
 
-    /// An arc has one owner: arcs of these ids are taken from other topics.
+    /// Removes arcs with these ids from other topics, since an arc has one owner.
     fn claim(&mut self, owner: &str, arcs: &[Arc]) -> Result<()> {
         let own = format!("{owner}~");
         for arc in arcs.iter().filter(|it| !it.id.starts_with(&own)) {
@@ -228,7 +230,7 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(())
     }
 
-    /// The topic that owns an arc, by now.
+    /// Returns the topic that owns an arc in the current state.
     pub(crate) fn owner(&mut self, arc: &str) -> Result<Option<String>> {
         let has = |it: &Topic| it.arcs.iter().any(|it| it.id == arc);
         let changed = self.sheets.iter().find(|(_, it)| it.now.as_ref().is_some_and(has));
@@ -236,11 +238,11 @@ impl<'t, 'v> Edit<'t, 'v> {
             return Ok(Some(id.clone()));
         }
         let stored = owner_of_arc(self.txn, self.map, arc)?;
-        // On the desk it may be gone already.
+        // It may have been removed in this edit.
         Ok(stored.filter(|it| !self.sheets.contains_key(it)))
     }
 
-    /// The metadata of a topic or an arc.
+    /// Returns the metadata of a topic or an arc.
     fn metadata_of(&mut self, parent: &str) -> Result<&mut Vec<Metadata>> {
         if self.get(parent)?.is_some() {
             return Ok(&mut self.topic(parent)?.metadata);
@@ -251,13 +253,13 @@ impl<'t, 'v> Edit<'t, 'v> {
         arc.map(|it| &mut it.metadata).ok_or_else(none)
     }
 
-    /// Sets a metadata by scope and name.
+    /// Sets a metadata entry by scope and name.
     pub(crate) fn put_metadata(&mut self, parent: &str, it: Metadata) -> Result<()> {
         set(self.metadata_of(parent)?, &it.scope, &it.name, it.value);
         Ok(())
     }
 
-    /// Removes one metadata, those of a scope, or all; tells how many.
+    /// Removes one metadata entry, those of a scope, or all. Returns how many.
     pub(crate) fn remove_metadata(
         &mut self,
         parent: &str,
@@ -271,7 +273,7 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(n_before - list.len())
     }
 
-    /// Sets an occurrence by its key; without data an equal one keeps its own.
+    /// Sets an occurrence by its key; without data, an existing one keeps its own.
     pub(crate) fn put_occurrence(&mut self, topic: &str, mut it: Occurrence, has_data: bool) -> Result<()> {
         let list = &mut self.topic(topic)?.occurrences;
         if let Some(at) = list.iter().position(|other| other.has_key_of(&it)) {
@@ -284,7 +286,7 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(())
     }
 
-    /// Removes the occurrences that `is_meant`; tells how many.
+    /// Removes the occurrences that `is_meant` selects. Returns how many.
     pub(crate) fn remove_occurrences(
         &mut self,
         topic: &str,
@@ -296,7 +298,7 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(n_before - list.len())
     }
 
-    /// Gives an occurrence another key. Errors: 404, or 409 if the new key is taken.
+    /// Changes the key of an occurrence. Errors: 404, or 409 if the new key is taken.
     pub(crate) fn rename_occurrence(&mut self, topic: &str, from: &Occurrence, to: Occurrence) -> Result<()> {
         let list = &mut self.topic(topic)?.occurrences;
         let at = list.iter().position(|it| it.has_key_of(from));
@@ -309,7 +311,7 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(())
     }
 
-    /// Makes an arc or replaces it, whoever owned it. An arc without label gets that of the topic it points at.
+    /// Creates or replaces an arc, whichever topic owned it. An arc without label gets that of the topic it points at.
     pub(crate) fn put_arc(&mut self, topic: &str, mut arc: Arc) -> Result<()> {
         self.topic(topic)?;
         self.claim(topic, std::slice::from_ref(&arc))?;
@@ -325,14 +327,14 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(())
     }
 
-    /// Removes an arc; tells whether it was there.
+    /// Removes an arc. Returns whether it existed.
     pub(crate) fn remove_arc(&mut self, id: &str) -> Result<bool> {
         let Some(owner) = self.owner(id)? else { return Ok(false) };
         self.topic(&owner)?.arcs.retain(|it| it.id != id);
         Ok(true)
     }
 
-    /// Removes every arc that points at a topic; tells how many.
+    /// Removes every arc that points at a topic. Returns how many.
     pub(crate) fn remove_pointing(&mut self, reference: &str) -> Result<usize> {
         let mut n_removed = 0;
         for owner in pointing_topics(self.txn, self.map, reference)? {
@@ -346,8 +348,8 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(n_removed)
     }
 
-    /// Makes one topic of two: what `from` owns goes to `into`, arcs at `from` point at `into`.
-    /// Gives the topics that prove to be one by this.
+    /// Merges two topics: the members of `from` go to `into`, and arcs that point at `from` point at `into`.
+    /// Returns the pairs of topics that turn out to be one by this.
     pub(crate) fn merge(&mut self, from: &str, into: &str) -> Result<Same> {
         if from == into {
             return Err(ConclaveError::bad_request("a topic cannot be merged with itself"));
@@ -363,11 +365,11 @@ impl<'t, 'v> Edit<'t, 'v> {
         }
         self.remove(from)?;
         self.merged.insert(from.to_owned(), into.to_owned());
-        // A second label is kept under the id that it came from.
+        // A second label is kept under the id of the merged topic.
         Ok(self.topic(into)?.absorb(gone, from))
     }
 
-    /// Merges topics that proved to be one, and those that prove to be by that.
+    /// Merges topics that turned out to be one, and those that turn out to be one in consequence.
     pub(crate) fn merge_all(&mut self, mut same: Same) -> Result<()> {
         while let Some(pair) = same.pop() {
             let (Ref::Topic(one), Ref::Topic(other)) = pair else { continue };
@@ -379,16 +381,16 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(())
     }
 
-    /// The topic that an id means after the merges so far.
+    /// Returns the topic that an id stands for after the merges so far.
     fn standing(&self, mut id: String) -> String {
-        // Each merge removes the topic that it is listed under, so the way ends.
+        // A merge removes the topic whose id it records, so this loop ends.
         while let Some(into) = self.merged.get(&id) {
             id.clone_from(into);
         }
         id
     }
 
-    /// Adds to a topic what a part of it brings, or makes it.
+    /// Adds the content of a topic, or of a part of one, to the topic; creates it if it does not exist.
     pub(crate) fn add(&mut self, topic: Topic) -> Result<Same> {
         if self.get(&topic.id)?.is_none() {
             self.put(topic)?;
@@ -398,7 +400,7 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(self.topic(&topic.id)?.absorb(topic, "2"))
     }
 
-    /// How many topics would be written and removed.
+    /// Returns how many topics would be written and removed.
     pub(crate) fn tally(&self) -> Done {
         let is_written =
             |it: &&Sheet| it.is_changed && it.now != it.before.as_ref().map(|it| it.topic.clone());
@@ -407,11 +409,11 @@ impl<'t, 'v> Edit<'t, 'v> {
         Done { n_written: changed.count() - n_removed, n_removed, ..Done::default() }
     }
 
-    /// Writes what was changed. Labels of arcs follow a changed label.
+    /// Writes the changes. Labels of arcs follow a changed label.
     pub(crate) fn finish(mut self) -> Result<Done> {
         let (n_labels, has_stale_labels) = self.follow_labels()?;
         let mut done = Done { n_labels, has_stale_labels, ..Done::default() };
-        // What goes, goes first, and so do arcs that change their owner: their ids are free then.
+        // Removed topics and former owners of moved arcs are written first, which frees their ids.
         let ids: Vec<String> = self.sheets.keys().cloned().collect();
         for id in &ids {
             let Some(sheet) = self.sheets.get_mut(id).filter(|it| it.is_changed) else { continue };
@@ -453,8 +455,8 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(done)
     }
 
-    /// Arcs that were labelled as their target was are labelled as it is now: up to a bound, past which the answer is
-    /// that some are stale.
+    /// Relabels the arcs that carried the former label of their target. Returns how many, and whether there were too
+    /// many, so that some labels are stale.
     fn follow_labels(&mut self) -> Result<(usize, bool)> {
         let mut renamed = Vec::new();
         for (id, sheet) in &self.sheets {
@@ -496,7 +498,7 @@ fn out_of_sight(scope: &str) -> ConclaveError {
     ConclaveError::forbidden(format!("what lies in the scope {scope:?} is written by those who may read it"))
 }
 
-/// What the author may not see stays as it was, and they add nothing to it.
+/// Keeps what the author may not see as it was. Errors: 403 if they add anything to it.
 fn keep_hidden(before: Option<&Topic>, now: &mut Topic, author: &Author) -> Result<()> {
     if author.hidden.is_empty() {
         return Ok(());
@@ -535,7 +537,7 @@ fn keep_hidden(before: Option<&Topic>, now: &mut Topic, author: &Author) -> Resu
     Ok(())
 }
 
-/// Keeps what a topic was; of many revisions the oldest go.
+/// Stores the former state of a topic as a revision; deletes the oldest of too many.
 fn keep_revision(txn: &mut Txn<'_>, before: &Found, author: &Author, history: History) -> Result<()> {
     let topic = &before.topic;
     let n_members = topic.metadata.len() + topic.arcs.len() + topic.occurrences.len();
@@ -561,12 +563,12 @@ fn keep_revision(txn: &mut Txn<'_>, before: &Found, author: &Author, history: Hi
     Ok(())
 }
 
-/// Id of a revision: those of a topic lie in the order in which they were made.
+/// Returns the id of a revision: the revisions of a topic sort in the order in which they were made.
 pub(crate) fn revision_key(topic: &str, version: u64, sequence: u64) -> String {
     format!("{topic}{UNIT}{sequence:016}-{version}")
 }
 
-/// Sets a metadata on arcs at a topic, of as many owners as `owners` says; tells how many arcs.
+/// Sets a metadata entry on arcs that point at a topic, of the given owners. Returns how many arcs.
 pub(crate) fn update_labels(
     edit: &mut Edit<'_, '_>,
     owners: &[String],

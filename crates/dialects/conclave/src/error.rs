@@ -1,4 +1,4 @@
-//! What the dialect refuses, as `application/problem+json` (RFC 9457; section 10 of the contract).
+//! Errors of the dialect, as `application/problem+json` (RFC 9457; section 10 of the contract).
 
 use axum::response::{IntoResponse, Response};
 use http::header::WWW_AUTHENTICATE;
@@ -8,21 +8,21 @@ use pinakes_http::Refusal;
 use pinakes_store::StoreError;
 use serde_json::json;
 
-/// What functions give.
+/// Result of the dialect's functions.
 pub type Result<T> = std::result::Result<T, ConclaveError>;
 
 /// Why a request was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConclaveError {
-    /// What the dialect itself refuses.
+    /// Refused by the dialect itself.
     #[error("{detail}")]
     Refused {
         /// Status of the answer.
         status: StatusCode,
-        /// What is wrong, with what, and what was expected.
+        /// What is wrong, with which input, and what was expected.
         detail: String,
     },
-    /// What the shell's helpers or the store refuse.
+    /// Refused by the shell's helpers or by the store.
     #[error(transparent)]
     Shell(#[from] Refusal),
 }
@@ -32,57 +32,57 @@ impl ConclaveError {
         Self::Refused { status, detail: detail.into() }
     }
 
-    /// 400: the request cannot be understood.
+    /// Returns a 400: the request is malformed.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// 401: nobody is signed in.
+    /// Returns a 401: nobody is signed in.
     pub fn unauthenticated() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "sign in to do this")
     }
 
-    /// 401: name and password are no pair. Says no more than that.
+    /// Returns a 401: name and password do not match. Says no more than that.
     pub fn wrong_password() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "name and password do not belong together")
     }
 
-    /// 403: the caller may not.
+    /// Returns a 403: the caller lacks the right.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 404.
+    /// Returns a 404.
     pub fn not_found(what: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, what)
     }
 
-    /// 404 for a topic.
+    /// Returns a 404 for a topic.
     pub fn no_topic(id: &str) -> Self {
         Self::not_found(format!("there is no topic {id:?}"))
     }
 
-    /// 409: it is there already.
+    /// Returns a 409: the object already exists.
     pub fn exists(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
-    /// 412: it was changed meanwhile.
+    /// Returns a 412: the object was changed meanwhile.
     pub fn precondition(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PRECONDITION_FAILED, detail)
     }
 
-    /// 422: a rule of the model forbids it.
+    /// Returns a 422: a rule of the model forbids it.
     pub fn rule(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
     }
 
-    /// 500: what is stored cannot be read.
+    /// Returns a 500: what is stored cannot be read.
     pub(crate) fn damaged(reason: String) -> Self {
         Self::Shell(Refusal::Store(StoreError::Damaged(reason)))
     }
 
-    /// Status of the answer.
+    /// Returns the status of the answer.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Refused { status, .. } => *status,
@@ -90,7 +90,7 @@ impl ConclaveError {
         }
     }
 
-    /// What a client is told.
+    /// Returns the message for the client.
     pub fn detail(&self) -> String {
         match self {
             Self::Refused { detail, .. } => detail.clone(),
@@ -129,7 +129,7 @@ impl IntoResponse for ConclaveError {
             Self::Refused { .. } => pinakes_http::answer::bytes(status, problem, body),
         };
         if status == StatusCode::UNAUTHORIZED {
-            // RFC 9110, section 15.5.2: what would be accepted.
+            // RFC 9110, section 15.5.2: names the accepted schemes.
             let basic = HeaderValue::from_static("Basic realm=\"topics\", charset=\"UTF-8\"");
             response.headers_mut().append(WWW_AUTHENTICATE, basic);
             response.headers_mut().append(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -139,7 +139,7 @@ impl IntoResponse for ConclaveError {
     }
 }
 
-/// What a refusal says, beside its body: pages say it as a page.
+/// A refusal that is kept beside the body, so that it can be rendered as a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     /// Status of the answer.
@@ -148,7 +148,7 @@ pub(crate) struct Told {
     pub(crate) detail: String,
 }
 
-/// How the shell's own refusals look here.
+/// Renders the shell's own refusals in this dialect's format.
 pub(crate) fn render(refusal: Refusal) -> Response {
     ConclaveError::Shell(refusal).into_response()
 }

@@ -1,9 +1,9 @@
-//! What the data model of topic maps says and the members of a topic have no place for: types and themes as topics,
-//! datatypes, variants, reifiers, item identifiers, and associations as they are.
+//! Parts of the topic map data model that the members of a topic cannot express: types and themes as topics, datatypes,
+//! variants, reifiers, item identifiers, and complete associations.
 //!
-//! A fact names the member that it was projected to and holds as long as that member is there: an edit of the member
-//! changes the value, and a member that is removed takes its facts along. So what is shown and edited is what is
-//! exported. Native topics, made here, have no facts.
+//! A fact names the member that it was projected to and exists as long as that member does: editing the member changes
+//! the value, and removing it removes its facts. So what is exported is what is shown and edited. Native topics,
+//! created here, have no facts.
 
 use pinakes_store::{Txn, View};
 use pinakes_topicmap::iri::model;
@@ -14,24 +14,24 @@ use crate::error::{ConclaveError, Result};
 use crate::kinds::MAP;
 use crate::names::DEFAULT_SCOPE;
 
-/// A topic that a fact refers to.
+/// A reference from a fact to a topic.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Ref {
     /// By its id in the map; it need not exist.
     Topic(String),
-    /// By a subject identifier of a topic of which nothing else is said, such as those of the data model.
+    /// By a subject identifier of a topic about which nothing else is stated, such as those of the data model.
     Subject {
         /// The identifier.
         si: String,
     },
 }
 
-/// What stands for a statement, and its identifiers.
+/// The reifier and the identifiers of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ItemFact {
-    /// The topic that stands for it.
+    /// The topic that reifies it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reifier: Option<Ref>,
     /// Item identifiers.
@@ -44,7 +44,7 @@ impl ItemFact {
         *self == ItemFact::default()
     }
 
-    /// Adds what another says of the same statement; two reifiers are one topic.
+    /// Adds the reifier and identifiers of an equal statement; two reifiers are the same topic.
     fn unite(&mut self, other: ItemFact, same: &mut Same) {
         match (&self.reifier, other.reifier) {
             (Some(one), Some(other)) if *one != other => same.push((one.clone(), other)),
@@ -57,11 +57,11 @@ impl ItemFact {
     }
 }
 
-/// The member that a fact is about, by its key.
+/// The key of the member that a fact is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Member {
-    /// A metadata.
+    /// A metadata entry.
     Metadata {
         /// Its scope.
         scope: String,
@@ -84,9 +84,9 @@ pub(crate) enum Member {
 /// A name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NameFact {
-    /// Where its value is.
+    /// The member that holds its value.
     pub(crate) at: Member,
-    /// Its type; none: that of names that state none.
+    /// Its type; `None` for the type of names that state none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ty: Option<Ref>,
     /// Its themes, in order.
@@ -107,9 +107,9 @@ pub(crate) struct VariantFact {
     pub(crate) value: String,
     /// Its datatype.
     pub(crate) datatype: String,
-    /// Its themes, those of the name among them, in order.
+    /// Its themes, including those of the name, in order.
     pub(crate) scope: Vec<Ref>,
-    /// The metadata that it is shown as too: a sort key.
+    /// The metadata entry that shows it as well: a sort key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<Member>,
     /// Its reifier and identifiers.
@@ -120,7 +120,7 @@ pub(crate) struct VariantFact {
 /// An occurrence of the data model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ValueFact {
-    /// Where its value is.
+    /// The member that holds its value.
     pub(crate) at: Member,
     /// Its type.
     pub(crate) ty: Ref,
@@ -134,7 +134,7 @@ pub(crate) struct ValueFact {
     pub(crate) item: ItemFact,
 }
 
-/// An association in which the topic plays a role. Every player keeps it.
+/// An association in which the topic plays a role. Every player stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AssociationFact {
     /// Its type.
@@ -144,7 +144,7 @@ pub(crate) struct AssociationFact {
     pub(crate) scope: Vec<Ref>,
     /// Its roles, in order.
     pub(crate) roles: Vec<RoleFact>,
-    /// The metadata that it is, where there is one role alone.
+    /// The metadata entry that represents it, if it has only one role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<Member>,
     /// Its reifier and identifiers.
@@ -157,19 +157,19 @@ pub(crate) struct AssociationFact {
 pub(crate) struct RoleFact {
     /// Its type.
     pub(crate) ty: Ref,
-    /// Who plays it.
+    /// The topic that plays it.
     pub(crate) player: Ref,
     /// Its reifier and identifiers.
     #[serde(default, skip_serializing_if = "ItemFact::is_empty")]
     pub(crate) item: ItemFact,
 }
 
-/// What is said of a map itself: what stands for it, and its identifiers.
+/// Statements about a map itself: its reifier and identifiers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfMap(pub(crate) ItemFact);
 
 impl OfMap {
-    /// As it is stored; most maps have nothing of it.
+    /// Reads them from the store; most maps have none.
     pub fn stored(view: &mut View<'_>, name: &str) -> Result<Self> {
         let Some(record) = view.get(&MAP, name)? else { return Ok(Self::default()) };
         let damaged = |error: serde_json::Error| ConclaveError::damaged(error.to_string());
@@ -177,8 +177,8 @@ impl OfMap {
         serde_json::from_value(body["item"].take()).map(Self).map_err(damaged)
     }
 
-    /// Adds what a map says that is read into this one. The first gives it its reifier; identifiers come from all, as
-    /// with maps that merge others.
+    /// Adds the statements of a map that is imported into this one. The first map determines the reifier; identifiers
+    /// are collected from all, as for maps that merge others.
     pub(crate) fn put(txn: &mut Txn<'_>, name: &str, mut item: ItemFact) -> Result<()> {
         if item.is_empty() {
             return Ok(());
@@ -197,9 +197,9 @@ impl OfMap {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// Whether the topic came from a map of elsewhere: it is exported with the identities it has, and no other.
+    /// Whether the topic came from another map: it is exported with exactly the identities it has.
     pub(crate) is_foreign: bool,
-    /// Ids of topics that were merged into this one: facts of others may still use them.
+    /// Ids of topics that were merged into this one: facts of other topics may still use them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) former_ids: Vec<String>,
     /// Names.
@@ -213,11 +213,11 @@ pub struct Facts {
     pub(crate) associations: Vec<AssociationFact>,
 }
 
-/// Topics that prove to be one, because what they stand for is one.
+/// Pairs of topics that turn out to be one, because their subjects are the same.
 pub(crate) type Same = Vec<(Ref, Ref)>;
 
 impl Facts {
-    /// Adds those of a topic that is one with this. Statements that are equal become one.
+    /// Adds the facts of a topic that is merged with this one. Equal statements become one.
     pub(crate) fn unite(&mut self, other: Facts, same: &mut Same) {
         self.is_foreign &= other.is_foreign;
         self.former_ids.extend(other.former_ids);
@@ -271,7 +271,7 @@ impl Facts {
         }
     }
 
-    /// Ids of all topics that are referred to.
+    /// Returns the ids of all topics that the facts refer to.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         let mut out: Vec<&Ref> = Vec::new();
         for it in &self.names {
@@ -295,7 +295,8 @@ impl Facts {
         })
     }
 
-    /// Keeps variants of scopes that may be seen. All other facts go with the members that they are about.
+    /// Keeps only variants in scopes that may be seen. All other facts are removed with the members that they are
+    /// about.
     pub(crate) fn retain_variants(&mut self, may_see: impl Fn(&str) -> bool) {
         for name in &mut self.names {
             name.variants.retain(|it| {
@@ -308,7 +309,7 @@ impl Facts {
         }
     }
 
-    /// Facts of a metadata that has another name now.
+    /// Updates the facts about a member whose key was changed.
     pub(crate) fn renamed(&mut self, from: &Member, to: &Member) {
         let names = self.names.iter_mut().map(|it| &mut it.at);
         let values = self.values.iter_mut().map(|it| &mut it.at);
@@ -323,7 +324,7 @@ impl Facts {
     }
 }
 
-/// What makes two associations equal.
+/// Key by which associations are compared.
 type AssociationKey = (Ref, Vec<Ref>, Vec<(Ref, Ref)>);
 
 impl AssociationFact {
@@ -337,7 +338,7 @@ impl AssociationFact {
 
 pub(crate) const OWN: &str = "urn:conclave:";
 
-/// What a subject identifier of ours or of the data model is called in members.
+/// Returns the short name under which members use a subject identifier of Conclave or of the data model.
 pub(crate) fn short(si: &str) -> &str {
     match si.strip_prefix(OWN) {
         Some(own) => own.split_once(':').map_or(own, |it| it.1),
@@ -345,7 +346,7 @@ pub(crate) fn short(si: &str) -> &str {
     }
 }
 
-/// What a topic is called in the members of others.
+/// Returns the text by which the members of other topics refer to a topic.
 pub(crate) fn text_of(it: &Ref) -> &str {
     match it {
         Ref::Topic(id) => id,
@@ -353,7 +354,7 @@ pub(crate) fn text_of(it: &Ref) -> &str {
     }
 }
 
-/// Themes as the scope of a member.
+/// Returns the scope of a member that stands for some themes.
 pub(crate) fn joined<'p>(parts: impl Iterator<Item = &'p str>) -> String {
     let mut parts: Vec<&str> = parts.collect();
     parts.sort_unstable();

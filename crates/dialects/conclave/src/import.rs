@@ -1,4 +1,4 @@
-//! Filling a map: topics in batches, from topic maps, from the dumps of the Open Directory, from topic documents.
+//! Importing topics in batches: from topic maps, from the dumps of the Open Directory, from topic documents.
 
 mod curlie;
 mod directory;
@@ -25,26 +25,26 @@ pub use streaming::{Categories, Dmoz, Streaming};
 /// Topics written in one transaction of a load.
 pub const BATCH_TOPICS: usize = 1_000;
 
-/// What becomes of topics that are there already.
+/// How an import treats topics that exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// They keep what they have and get what is new.
+    /// They keep their content and get what is new.
     Merge,
     /// They are replaced.
     Replace,
 }
 
-/// What an import did.
+/// Result of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Topics that were not there.
+    /// Topics that were created.
     pub n_made: u64,
-    /// Topics that were.
+    /// Topics that existed already.
     pub n_changed: u64,
 }
 
 impl Loaded {
-    /// Adds what a batch did that is being written, once it is over.
+    /// Waits for the batch that is being written, and adds its result.
     fn wait_for(&mut self, under_way: &mut Option<Loading<Loaded, ConclaveError>>) -> Result<()> {
         if let Some(under_way) = under_way.take() {
             let batch = under_way.wait()?;
@@ -55,10 +55,10 @@ impl Loaded {
     }
 }
 
-/// What an import reads.
+/// Format of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A topic map, which is read whole.
+    /// A topic map, which is read as a whole.
     Map(Format),
     /// Categories of the Open Directory (`structure.rdf.u8`).
     DmozStructure,
@@ -66,12 +66,12 @@ pub enum Source {
     DmozContent,
     /// Tables of its successor, Curlie: categories (`rdf-*-s.tsv`) or links (`rdf-*-c.tsv`).
     Curlie,
-    /// Topic documents, one a line, as an export gives them.
+    /// Topic documents, one per line, as exports write them.
     Ndjson,
 }
 
 impl Source {
-    /// Of a name, as clients and the command state it.
+    /// Returns the source of that name, as clients and the command state it.
     pub fn named(name: &str) -> Option<Source> {
         match name {
             "ndjson" => Some(Source::Ndjson),
@@ -80,7 +80,7 @@ impl Source {
         }
     }
 
-    /// Of a media type.
+    /// Returns the source of a media type.
     pub fn of_media_type(name: &str) -> Option<Source> {
         let essence = name.split(';').next().unwrap_or_default().trim();
         match essence {
@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// Of the name of a file.
+    /// Returns the source that the name of a file suggests.
     pub fn of_file(name: &str) -> Option<Source> {
         let stem = [".gz", ".zst"].iter().find_map(|it| name.strip_suffix(it)).unwrap_or(name);
         match stem.rsplit('.').next()? {
@@ -107,13 +107,13 @@ impl Source {
         }
     }
 
-    /// Names of all sources.
+    /// Returns the names of all sources.
     pub fn names() -> Vec<&'static str> {
         Format::ALL.iter().map(|it| it.0).chain(["curlie", "ndjson"]).collect()
     }
 
-    /// Reads what comes one entry after the other; a topic may come in several parts. Errors: 422 with the name of the
-    /// document and the line; what came before is in the sink. Topic maps, which are read whole, are no business of this.
+    /// Reads entries one after the other; a topic may come in several parts. Errors: 422 with the name of the document
+    /// and the line; what came before is in the sink. Topic maps are read as a whole and not supported here.
     pub fn stream(self, input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
         match self {
             Source::DmozStructure => directory::structure(input, reading),
@@ -125,21 +125,21 @@ impl Source {
     }
 }
 
-/// A topic, ready to be written: made outside of transactions.
+/// A topic serialised for writing: prepared outside of transactions.
 pub struct Ready {
     document: Document,
     existing: Existing,
 }
 
 impl Ready {
-    /// Of a topic. Errors: it breaks a rule of the model.
+    /// Serialises a topic. Errors: it breaks a rule of the model.
     pub fn new(mut topic: Topic, existing: Existing) -> Result<Self> {
         let document = topic.document()?;
         Ok(Self { document, existing })
     }
 }
 
-/// Topics gathered in memory, those of one id merged.
+/// Topics collected in memory; parts with the same id are merged.
 #[derive(Debug, Default)]
 pub struct Gathered(BTreeMap<String, Topic>);
 
@@ -154,17 +154,17 @@ impl Gathered {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of topics.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no topics.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The topics by id.
+    /// Returns the topics by id.
     pub fn into_topics(self) -> impl Iterator<Item = Topic> {
         self.0.into_values()
     }
@@ -197,7 +197,8 @@ pub fn put_all(txn: &mut Txn<'_>, topics: &[Ready]) -> Result<Loaded> {
     Ok(loaded)
 }
 
-/// Adds what is new; of one key the new one counts. For dumps and documents, whose topics are told apart by id alone.
+/// Adds the members of `new`, which replace members with the same key. For dumps and documents, whose topics are
+/// identified by id alone.
 fn merge_into(old: &mut Topic, new: Topic) {
     fn replace<T, K: Eq + Hash>(old: &mut Vec<T>, new: Vec<T>, key: impl Fn(&T) -> K) {
         if !old.is_empty() {
@@ -214,14 +215,14 @@ fn merge_into(old: &mut Topic, new: Topic) {
     old.item_identifiers.extend(new.item_identifiers);
 }
 
-/// A load of many topics: batches that follow each other, indexes at the end when the catalogue holds no topics yet.
+/// A load of many topics in consecutive batches; builds the indexes at the end if the catalogue held no topics before.
 pub struct Load<'t> {
     tenant: &'t Tenant,
     existing: Existing,
     has_deferred: bool,
-    /// What is not written yet: the next source may have more of its topics.
+    /// Not written yet, because the next source may have more of these topics.
     batch: Gathered,
-    /// Topics that were replaced in this load, by their [`draw_of`]: what comes of them later is added.
+    /// Topics that were replaced in this load, by their [`draw_of`]: later parts of them are added.
     replaced: HashSet<i64>,
     loaded: Loaded,
     /// The batch that is being written while the next one is read.
@@ -229,7 +230,7 @@ pub struct Load<'t> {
 }
 
 impl<'t> Load<'t> {
-    /// Begins.
+    /// Begins a load.
     pub fn begin(tenant: &'t Tenant, existing: Existing) -> Result<Self> {
         let has_deferred =
             tenant.write_blocking(|txn| txn.defer_indexes(&TOPIC).map_err(ConclaveError::from))?;
@@ -244,10 +245,10 @@ impl<'t> Load<'t> {
         })
     }
 
-    /// Adds what `source` gives to its argument: topics, or parts of topics. They are read on a thread of their own, made
-    /// ready on others, and written meanwhile; what `source` itself gives back is the result.
+    /// Adds the topics, or parts of topics, that `source` passes to its argument. They are read on a thread of their
+    /// own, serialised on others, and written meanwhile. Returns the result of `source`.
     ///
-    /// Errors: a batch cannot be written; what came before is kept.
+    /// Errors: a batch cannot be written; earlier ones are kept.
     pub fn fill<R: Send>(
         &mut self,
         source: impl FnOnce(&mut dyn FnMut(Topic) -> Result<()>) -> R + Send,
@@ -266,13 +267,13 @@ impl<'t> Load<'t> {
         pipeline(read, prepared, |ready: Result<Vec<Ready>>| {
             let ready = ready?;
             loaded.wait_for(under_way)?;
-            // Never are two on their way.
+            // At most one batch is being written.
             *under_way = Some(tenant.load_later(move |txn| put_all(txn, &ready))?);
             Ok(())
         })
     }
 
-    /// Writes what is left.
+    /// Writes the remaining topics.
     fn write_rest(&mut self) -> Result<()> {
         self.loaded.wait_for(&mut self.under_way)?;
         if !self.batch.is_empty() {
@@ -282,10 +283,10 @@ impl<'t> Load<'t> {
         self.loaded.wait_for(&mut self.under_way)
     }
 
-    /// Adds a topic map, whole or not at all.
+    /// Adds a topic map, entirely or not at all.
     pub fn add_map(&mut self, mapped: Mapped) -> Result<()> {
         self.write_rest()?;
-        // Topics that are there are looked up.
+        // Existing topics are looked up, which needs the indexes.
         if std::mem::take(&mut self.has_deferred) {
             self.tenant.make_indexes(&TOPIC)?;
         }
@@ -297,7 +298,7 @@ impl<'t> Load<'t> {
         Ok(())
     }
 
-    /// Ends: writes the rest, makes the indexes, and has it all on disk.
+    /// Ends the load: writes the rest, builds the indexes, and waits until everything is on disk.
     pub fn finish(mut self) -> Result<Loaded> {
         self.write_rest()?;
         if self.has_deferred {
@@ -308,7 +309,7 @@ impl<'t> Load<'t> {
     }
 }
 
-/// The topics of a batch, each with what becomes of one that is there.
+/// Returns the topics of a batch, each with how an existing topic is treated.
 fn parted(batch: &mut Gathered, existing: Existing, replaced: &mut HashSet<i64>) -> Vec<(Topic, Existing)> {
     let topics = std::mem::take(batch).into_topics().map(|it| {
         let is_first = existing == Existing::Replace && replaced.insert(draw_of(&it.key));

@@ -1,24 +1,24 @@
-//! The kinds of records: topics, and what they were before they were edited.
+//! The kinds of records: topics and their revisions.
 
 use pinakes_store::{Column, Identifier, Index, Kind, Link, Text, Type};
 
-/// Between the parts of a composed value; no part may hold it.
+/// Separates the parts of a composed value; no part may contain it.
 pub(crate) const UNIT: char = '\u{1F}';
-/// Relation of the links that arcs are.
+/// Relation of the links that arcs produce.
 pub(crate) const POINTS: &str = "points";
 /// Scheme of arc ids that do not begin with the id of their topic.
 pub(crate) const ARC: &str = "conclave-arc";
-/// Schemes of the three kinds of identities, with the map before the IRI.
+/// Schemes of the three kinds of identities; the value is the map and the IRI.
 pub(crate) const SUBJECT_IDENTIFIER: &str = "conclave-si";
 /// See [`SUBJECT_IDENTIFIER`].
 pub(crate) const SUBJECT_LOCATOR: &str = "conclave-sl";
 /// See [`SUBJECT_IDENTIFIER`].
 pub(crate) const ITEM_IDENTIFIER: &str = "conclave-ii";
 
-/// A topic with all it owns: one record, so that a page is one read. Its id is `{map}/{id}`.
+/// A topic with all its members: one record, so that a page is one read. Its id is `{map}/{id}`.
 ///
-/// Its arcs are links: the target is `{map}/{reference}`, type, role and scope, so that who points at a topic is
-/// a range of the links, whatever of the three is asked for.
+/// Its arcs are links whose target is `{map}/{reference}`, type, role and scope, so that the topics pointing at a topic
+/// are a range of the links, whichever of the three a request filters by.
 pub static TOPIC: Kind = Kind {
     id_path: Some("key"),
     columns: &[
@@ -45,12 +45,12 @@ pub static TOPIC: Kind = Kind {
     ..Kind::named("conclave_topic")
 };
 
-/// End of the numbers that topics are drawn by.
+/// Exclusive upper bound of the numbers by which topics are drawn.
 pub(crate) const DRAW_END: i64 = 1 << 40;
 
-/// The number that a topic is drawn by when one is chosen at random: it follows from its key, evenly over all numbers.
+/// Returns the number by which a topic is drawn at random. It is derived from the key and evenly distributed.
 pub(crate) fn draw_of(key: &str) -> i64 {
-    // Mixed once more: keys of neighbours differ in their last letters alone.
+    // A second mixing step, since neighbouring keys differ only in their last characters.
     let hash = crate::text::hash(key.as_bytes());
     let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     i64::try_from(mixed >> 24).unwrap_or_default()
@@ -64,7 +64,8 @@ pub static REVISION: Kind = Kind {
     ..Kind::named("conclave_revision")
 };
 
-/// What is said of a map itself: its reifier and item identifiers. Its id is the name of the map; most maps have none.
+/// Statements about a map itself: its reifier and item identifiers. Its id is the name of the map; most maps have no
+/// such record.
 pub static MAP: Kind = Kind { id_path: Some("key"), ..Kind::named("conclave_map") };
 
 /// Every kind of the dialect.

@@ -1,8 +1,8 @@
 //! The Conclave dialect: topic maps as pages and over HTTP, and their exchange in the formats of ISO/IEC 13250.
 //!
-//! A topic with all it owns is one record ([`TOPIC`]), so that a page is one read; its arcs are links of the store, so
-//! that who points at it is a range of an index. What is covered, and where it differs on purpose, stands in
-//! `docs/dialects/conclave.md`.
+//! A topic with all its members is one record ([`TOPIC`]), so that a page is one read. Its arcs are links of the store,
+//! so that the topics pointing at it are a range of an index. `docs/dialects/conclave.md` says what is covered, and
+//! where the behaviour differs on purpose.
 //!
 //! | file | what |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `edit.rs` | the operations, in one transaction |
 //! | `api/` | the HTTP API below `/topics/v1` |
 //! | `pages/`, `templates/` | the pages |
-//! | `markup/` | what texts are shown as |
-//! | `projection.rs`, `import.rs` | to and from topic maps; filling a map |
+//! | `markup/` | rendering of texts |
+//! | `projection.rs`, `import.rs` | conversion to and from topic maps; import |
 
 mod api;
 mod app;
@@ -51,13 +51,13 @@ pub use settings::Settings;
 /// Where the dialect lives.
 const BASE_PATHS: [&str; 4] = ["/topics", "/t", "/conclave", "/conclave.cms"];
 
-/// The HTML that a text of some behaviour is shown as; links to topics begin with `link_base`. `None` for a behaviour that
-/// makes no HTML of text.
+/// Returns the HTML that a text of some behaviour is shown as; links to topics begin with `link_base`. `None` for a
+/// behaviour that makes no HTML of text.
 pub fn rendered(behaviour: &str, text: &str, link_base: &str) -> Option<String> {
     markup::Resolver::new(link_base).render(behaviour, text)
 }
 
-/// The dialect as the shell serves it.
+/// Returns the dialect as the shell serves it.
 ///
 /// # Errors
 /// A template of the site cannot be read, or is not a template.

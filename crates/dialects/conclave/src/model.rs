@@ -1,4 +1,5 @@
-//! A topic and what it owns: metadata, arcs, occurrences (section 1 of the contract), and the form they are stored in.
+//! A topic and its members: metadata, arcs, occurrences (section 1 of the contract), and the form in which they are
+//! stored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,11 +16,11 @@ use crate::subjects::of_iri;
 
 /// Longest id, scope, type, role or name, in bytes.
 const NAME_LEN_MAX_BYTES: usize = 2_000;
-/// Most members of one topic: metadata, arcs and occurrences together. A topic is read whole: with a million, one request
-/// took 6 GB.
+/// Maximum number of members of one topic: metadata, arcs and occurrences together. A topic is read as a whole: with a
+/// million members, one request took 6 GB.
 const MEMBERS_MAX: usize = 100_000;
 
-/// A topic with all it owns.
+/// A topic with all its members.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Topic {
@@ -29,7 +30,7 @@ pub struct Topic {
     pub map: String,
     /// Its id in the map.
     pub id: String,
-    /// Its label, from the metadata; the id where there is none.
+    /// Its label, from the metadata; its id if there is none.
     pub label: String,
     /// When it was last changed, in milliseconds since 1970.
     #[serde(rename = "at")]
@@ -46,7 +47,7 @@ pub struct Topic {
     pub subject_locators: Vec<String>,
     /// Item identifiers.
     pub item_identifiers: Vec<String>,
-    /// What the data model of topic maps says beyond the members.
+    /// What the topic map data model states beyond the members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Box<Facts>>,
 }
@@ -74,13 +75,13 @@ pub struct Arc {
     /// Id of the topic pointed at, which need not exist.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// What the topic pointed at is in this.
+    /// The role that the topic pointed at plays.
     pub role: String,
-    /// Metadata, the label first of all.
+    /// Metadata; the most important one is the label.
     pub metadata: Vec<Metadata>,
 }
 
-/// A text or resource of a topic; all but the data is its key.
+/// A text or resource of a topic; its key is everything but the data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occurrence {
     /// Scope.
@@ -89,18 +90,18 @@ pub struct Occurrence {
     pub role: String,
     /// Behaviour: how it is shown.
     pub behaviour: String,
-    /// Where it is; `self` for the data.
+    /// Address of the resource; `self` for the data.
     pub reference: String,
     /// Text; data that is not text is in `base64` instead.
     #[serde(default)]
     pub data: String,
-    /// Data that is no UTF-8, in base 64.
+    /// Data that is not UTF-8, in base 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }
 
 impl Occurrence {
-    /// The data as bytes.
+    /// Returns the data as bytes.
     pub fn bytes(&self) -> Vec<u8> {
         match &self.base64 {
             Some(text) => STANDARD.decode(text).unwrap_or_default(),
@@ -116,7 +117,7 @@ impl Occurrence {
         }
     }
 
-    /// An occurrence without data, in the default scope.
+    /// Returns an occurrence without data, in the default scope.
     pub(crate) fn new(role: &str, behaviour: &str, reference: &str) -> Occurrence {
         Occurrence {
             scope: DEFAULT_SCOPE.to_owned(),
@@ -128,36 +129,36 @@ impl Occurrence {
         }
     }
 
-    /// Scope, role, behaviour and reference.
+    /// Returns scope, role, behaviour and reference.
     pub(crate) fn key(&self) -> [String; 4] {
         [&self.scope, &self.role, &self.behaviour, &self.reference].map(String::clone)
     }
 
-    /// Whether both are one occurrence.
+    /// Returns whether both have the same key.
     pub fn has_key_of(&self, other: &Occurrence) -> bool {
         (&self.scope, &self.role, &self.behaviour, &self.reference)
             == (&other.scope, &other.role, &other.behaviour, &other.reference)
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether there is no data.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty() && self.base64.is_none()
     }
 }
 
 impl Arc {
-    /// The label for a reader of `scope`: that of the scope, the default one, or the reference.
+    /// Returns the label for a reader of `scope`: that of the scope, that of the default scope, or the reference.
     pub fn label(&self, scope: &str) -> &str {
         label_of(&self.metadata, scope).unwrap_or(&self.reference)
     }
 
-    /// What the link is that this arc makes.
+    /// Returns the target of the link that this arc produces.
     fn target(&self, map: &str) -> String {
         target(map, &self.reference, &[&self.ty, &self.role, &self.scope])
     }
 }
 
-/// The body of a topic's record: the topic, then what follows from it and is found by.
+/// The body of a topic's record: the topic, followed by derived values that queries use.
 struct Stored<'t> {
     topic: &'t Topic,
     draw: i64,
@@ -206,7 +207,7 @@ impl Serialize for Stored<'_> {
 }
 
 impl Stored<'_> {
-    /// As much of the body as the kind declares ([`TOPIC`]).
+    /// Returns the part of the body that the kind declares ([`TOPIC`]).
     fn taken(self) -> Value {
         let mut out = serde_json::Map::new();
         for (name, text) in [("key", &self.topic.key), ("map", &self.topic.map), ("label", &self.topic.label)]
@@ -227,7 +228,7 @@ impl Stored<'_> {
     }
 }
 
-/// Beginning of the links at a topic, with as many of type, role and scope as are given.
+/// Returns the prefix of the links to a topic, with as many of type, role and scope as are given.
 pub(crate) fn target(map: &str, reference: &str, parts: &[&str]) -> String {
     let mut out = format!("{map}/{reference}");
     for part in parts {
@@ -237,7 +238,7 @@ pub(crate) fn target(map: &str, reference: &str, parts: &[&str]) -> String {
     out
 }
 
-/// The label among some metadata.
+/// Returns the label in some metadata.
 pub(crate) fn label_of<'m>(metadata: &'m [Metadata], scope: &str) -> Option<&'m str> {
     let mut labels = metadata.iter().filter(|it| it.name == LABEL);
     let first = labels.clone().find(|it| it.scope == scope);
@@ -247,7 +248,7 @@ pub(crate) fn label_of<'m>(metadata: &'m [Metadata], scope: &str) -> Option<&'m 
 }
 
 impl Topic {
-    /// An empty topic.
+    /// Returns an empty topic.
     pub fn new(map: &str, id: &str) -> Topic {
         Topic {
             key: key(map, id),
@@ -258,29 +259,30 @@ impl Topic {
         }
     }
 
-    /// From the body of its record.
+    /// Parses the body of a record.
     pub fn stored(body: &[u8]) -> Result<Topic> {
         serde_json::from_slice(body).map_err(|error| ConclaveError::damaged(error.to_string()))
     }
 
-    /// Sets a value of its metadata.
+    /// Sets a metadata value.
     pub fn set(&mut self, scope: &str, name: &str, value: impl Into<String>) {
         set(&mut self.metadata, scope, name, value.into());
     }
 
-    /// A value of its metadata.
+    /// Returns a metadata value.
     pub fn get(&self, scope: &str, name: &str) -> Option<&str> {
         self.metadata.iter().find(|it| it.scope == scope && it.name == name).map(|it| it.value.as_str())
     }
 
-    /// The label for a reader of `scope`.
+    /// Returns the label for a reader of `scope`.
     pub fn label_in(&self, scope: &str) -> &str {
         label_of(&self.metadata, scope).unwrap_or(&self.id)
     }
 
-    /// Puts the members in their stable order, finds the label, and gives the record to be stored.
+    /// Sorts the members, derives the label, and returns the record to be stored.
     ///
-    /// The body is written once, straight from the members; what the kind takes out of it is handed over beside it.
+    /// The body is serialised once, directly from the members; the values that the kind declares are handed over beside
+    /// it.
     ///
     /// Errors: a name is too long or holds a control character; there are too many members.
     pub fn document(&mut self) -> Result<Document> {
@@ -337,7 +339,7 @@ impl Topic {
         self.label = self.label_in(DEFAULT_SCOPE).to_owned();
     }
 
-    /// Errors: 422 for more members than a topic may have, for names that are empty or too long.
+    /// Checks the limits of the model. Errors: 422 for too many members, and for names that are empty or too long.
     pub(crate) fn check(&self) -> Result<()> {
         let n_members = self.metadata.len() + self.arcs.len() + self.occurrences.len();
         if n_members > MEMBERS_MAX {
@@ -366,14 +368,14 @@ impl Topic {
         Ok(())
     }
 
-    /// The same with the members of one scope alone.
+    /// Returns the topic with only the members of one scope.
     pub fn within(mut self, scope: Option<&str>) -> Topic {
         let Some(scope) = scope else { return self };
         self.retain(|it| it == scope);
         self
     }
 
-    /// Keeps the members whose scope a reader may see.
+    /// Keeps the members whose scope the reader may see.
     pub fn retain(&mut self, may_see: impl Fn(&str) -> bool) {
         self.metadata.retain(|it| may_see(&it.scope));
         self.arcs.retain_mut(|it| {
@@ -383,8 +385,7 @@ impl Topic {
         self.occurrences.retain(|it| may_see(&it.scope));
     }
 
-    /// Leaves variants of names out that the reader may not see, before the topic is sent: for what is sent alone, as an
-    /// edit keeps them.
+    /// Removes variants of names that the reader may not see. Only for topics that are sent: an edit must keep them.
     pub(crate) fn retain_variants(&mut self, may_see: impl Fn(&str) -> bool) {
         if let Some(facts) = &mut self.facts {
             facts.retain_variants(may_see);
@@ -392,7 +393,7 @@ impl Topic {
     }
 }
 
-/// Sets a value in a list of metadata.
+/// Sets a value in a metadata list.
 pub(crate) fn set(list: &mut Vec<Metadata>, scope: &str, name: &str, value: String) {
     match list.iter_mut().find(|it| it.scope == scope && it.name == name) {
         Some(it) => it.value = value,
@@ -400,12 +401,12 @@ pub(crate) fn set(list: &mut Vec<Metadata>, scope: &str, name: &str, value: Stri
     }
 }
 
-/// Id of a topic's record.
+/// Returns the id of a topic's record.
 pub fn key(map: &str, id: &str) -> String {
     format!("{map}/{id}")
 }
 
-/// An identity as the store's identifiers keep it: maps do not share them.
+/// Returns an identity in the form of the store's identifiers, which includes the map.
 pub(crate) fn identity(map: &str, iri: &str) -> String {
     format!("{map} {iri}")
 }
@@ -426,7 +427,7 @@ fn check_name(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The identifiers of a topic that records of other dialects may carry, by scheme.
+/// Returns the identifiers of a topic that records of other dialects may carry, by scheme.
 pub(crate) fn by_scheme(topic: &Topic) -> Value {
     let mut out = Map::new();
     for (scheme, value) in of_topic(topic) {
@@ -437,7 +438,7 @@ pub(crate) fn by_scheme(topic: &Topic) -> Value {
     Value::Object(out)
 }
 
-/// The same as pairs.
+/// Returns the identifiers of a topic that records of other dialects may have, as pairs of scheme and value.
 pub(crate) fn of_topic(topic: &Topic) -> Vec<(&'static str, &str)> {
     topic.subject_identifiers.iter().chain(&topic.subject_locators).filter_map(|it| of_iri(it)).collect()
 }
@@ -448,7 +449,7 @@ mod tests {
 
     use super::*;
 
-    /// What is handed over beside the bytes is what the store would take out of them.
+    /// The values handed over beside the bytes must be those that the store would extract from them.
     #[test]
     fn the_store_takes_what_it_would_find_in_the_body() {
         let mut topic = Topic::new("m", "Top/Arts");

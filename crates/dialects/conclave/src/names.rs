@@ -1,13 +1,13 @@
-//! Names that mean something in every map.
+//! Names with a meaning in every map.
 
-/// The map of addresses that name none.
+/// The map that is meant by addresses without one.
 pub const DEFAULT_MAP: &str = "default";
 
 /// The scope of everything that states none.
 pub const DEFAULT_SCOPE: &str = "default";
 
-/// The metadata that a label is.
+/// The name of the metadata entry that holds the label.
 pub const LABEL: &str = "label";
 
-/// A reference that means: the data of the occurrence itself.
+/// The reference that stands for the data of the occurrence itself.
 pub const SELF: &str = "self";

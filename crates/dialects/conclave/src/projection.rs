@@ -1,8 +1,8 @@
-//! Between topics and the topic maps data model (section 16 of the contract).
+//! Conversion between topics and the topic maps data model (section 16 of the contract).
 //!
-//! What Conclave knows and the model does not has identifiers of its own, beginning with `urn:conclave:`. Reading back
-//! what was written gives the same topics. What the model knows of maps from elsewhere and the members of topics have no
-//! place for is kept beside them ([`crate::Facts`]): writing what was read gives the same map.
+//! Concepts that Conclave has and the model lacks get identifiers that begin with `urn:conclave:`. Exporting topics and
+//! importing the result gives the same topics. Concepts of the model that the members of topics cannot express are kept
+//! in [`crate::Facts`], so importing a map and exporting it gives the same map.
 
 mod from;
 mod to;
@@ -16,7 +16,7 @@ const DATA: &str = "urn:conclave:data";
 const BASE64: &str = "urn:conclave:base64";
 const REFERENCE: &str = "urn:conclave:reference";
 const DANGLING: &str = "urn:conclave:dangling:";
-/// Names of metadata that are made here and follow from facts.
+/// Name of metadata that is generated here from facts.
 const GROUP: &str = "tm::group";
 /// See [`GROUP`].
 const REIFIES: &str = "tm::reifies";
@@ -40,7 +40,7 @@ mod tests {
         Occurrence { data: data.to_owned(), ..Occurrence::new(role, behaviour, reference) }
     }
 
-    /// Topics -> XTM or JTM -> topics is the same.
+    /// Topics -> XTM or JTM -> topics must give the same topics.
     #[test]
     fn native_topics_come_back_as_they_were() {
         let mut arts = Topic::new("default", "Top/Arts & 50% <x>");

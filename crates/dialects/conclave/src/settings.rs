@@ -11,30 +11,31 @@ use serde::Deserialize;
 pub struct Settings {
     /// Name of the site, shown on every page.
     pub site_name: String,
-    /// Whether everybody may read; else one must be signed in.
+    /// Whether anonymous callers may read; otherwise readers must sign in.
     pub public: bool,
-    /// Groups whose members may edit. Without any, every user may who is signed in.
+    /// Groups whose members may edit. If empty, every signed-in user may edit.
     pub editor_groups: Vec<String>,
     /// Groups whose members may import, export whole maps and do what editors may.
     pub admin_groups: Vec<String>,
-    /// Scopes that only the members of a group may read: scope -> group. What lies in them is left out of everything that
-    /// others get.
+    /// Scopes that only the members of a group may read: scope -> group. Answers to others leave out what is in these
+    /// scopes.
     pub scopes: BTreeMap<String, String>,
-    /// Kinds of other dialects' records that pages link when they carry an identifier of the topic: kind -> address, in
+    /// Kinds of other dialects' records that pages link if they have an identifier of the topic: kind -> address, in
     /// which `{id}` stands for the record's id. Records of these kinds are named **to everybody**, whoever may see them
-    /// in their own dialect; without entries none are.
+    /// in their own dialect; without entries no records are linked.
     pub records: BTreeMap<String, String>,
-    /// Folder with templates that take the place of the built-in ones, by file name (`topic.html`, `layout.html`, ...).
-    /// Empty for none. Read when the server starts.
+    /// Folder with templates that override the built-in ones, by file name (`topic.html`, `layout.html`, ...). Empty
+    /// for none. Read when the server starts.
     pub templates: PathBuf,
-    /// Folder with the files of galleries, `{map}/{scope}/{reference}` below it: what lies there is served to all who may
+    /// Folder with the files of galleries, in `{map}/{scope}/{reference}`: its files are served to everybody who may
     /// read the scope. Empty for none.
     pub galleries: PathBuf,
     /// How long a sign-in lasts, in seconds (12 h).
     pub session_s: i64,
-    /// How long pages that nobody is signed in for may be kept by caches without asking, in seconds (0: they always ask).
+    /// How long caches may keep pages for anonymous readers without revalidation, in seconds (0: they always
+    /// revalidate).
     pub max_age_s: u64,
-    /// Most bytes of an import by HTTP, unpacked (256 MiB).
+    /// Maximum size of an import by HTTP, in bytes, uncompressed (256 MiB).
     pub import_bytes: u64,
 }
 

@@ -1,7 +1,7 @@
-//! What a topic is about, as the records of other dialects know it: a subject identifier such as
-//! `https://doi.org/10.5072/x` is the identifier `10.5072/x` of the scheme `doi`, which a dataset may carry too.
+//! Subjects of topics, in the form in which records of other dialects have them: a subject identifier such as
+//! `https://doi.org/10.5072/x` is the identifier `10.5072/x` of the scheme `doi`, which a dataset may have as well.
 
-/// Where IRIs of a scheme begin. The first that fits is taken.
+/// Prefixes of the IRIs of each scheme. The first match is used.
 const PREFIXES: [(&str, &str); 16] = [
     ("https://doi.org/", "doi"),
     ("http://doi.org/", "doi"),
@@ -21,7 +21,7 @@ const PREFIXES: [(&str, &str); 16] = [
     ("https://portal.issn.org/resource/ISSN/", "issn"),
 ];
 
-/// Scheme and value of an IRI, if it is of a scheme that records carry.
+/// Returns scheme and value of an IRI, if its scheme is one that records use.
 pub(crate) fn of_iri(iri: &str) -> Option<(&'static str, &str)> {
     PREFIXES.into_iter().find_map(|(prefix, scheme)| Some((scheme, iri.strip_prefix(prefix)?)))
 }

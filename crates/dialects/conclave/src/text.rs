@@ -1,4 +1,4 @@
-//! Text on its way into pages and addresses.
+//! Encoding of text for pages and addresses, and parsing of parameters.
 
 use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -7,14 +7,14 @@ use pinakes_http::Parameters;
 /// Everything but the unreserved characters and `/` (section 7 of the contract).
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// Text as HTML, in elements and in attributes between double quotes.
+/// Escapes text for HTML elements and double-quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     push_escaped(&mut out, text);
     out
 }
 
-/// Appends text as HTML.
+/// Appends text, escaped for HTML.
 pub(crate) fn push_escaped(out: &mut String, text: &str) {
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -33,12 +33,12 @@ pub(crate) fn push_escaped(out: &mut String, text: &str) {
     out.push_str(&text[from..]);
 }
 
-/// Address of a topic's page: `base` and the id, encoded. Safe in an attribute.
+/// Returns the address of a topic's page: `base` and the encoded id. Safe in an attribute.
 pub(crate) fn topic_href(base: &str, id: &str) -> String {
     escape(&topic_href_raw(base, id))
 }
 
-/// The same, not yet escaped for HTML. Dots that would be taken for steps in a path are encoded.
+/// Returns the address before it is escaped for HTML. Encodes dots that would be taken for steps in a path.
 pub(crate) fn topic_href_raw(base: &str, id: &str) -> String {
     let mut out = String::with_capacity(base.len() + id.len() + 8);
     out.push_str(base);
@@ -46,7 +46,7 @@ pub(crate) fn topic_href_raw(base: &str, id: &str) -> String {
     out
 }
 
-/// Letters, digits and `-`, `_`, `~`, in single slashes: what most ids are made of, and what needs no encoding.
+/// Returns whether an id needs no encoding, as most: only letters, digits and `-`, `_`, `~`, in single slashes.
 fn is_plain(id: &str) -> bool {
     let mut before = b'/';
     for it in id.bytes() {
@@ -68,7 +68,7 @@ pub(crate) fn push_encoded(out: &mut String, id: &str) {
     }
     let is_step = |part: &str| part == "." || part == "..";
     if id.contains("//") || id.starts_with('/') || id.ends_with('/') || id.split('/').any(is_step) {
-        // Such an id travels whole, with its slashes and dots encoded.
+        // Such an id is sent as one path segment, with its slashes and dots encoded.
         for it in id.bytes() {
             match it {
                 b'/' => out.push_str("%2F"),
@@ -84,55 +84,55 @@ pub(crate) fn push_encoded(out: &mut String, id: &str) {
     out.extend(utf8_percent_encode(id, IN_PATH));
 }
 
-/// FNV-1a: tells versions and forms apart, and nothing more.
+/// Returns the FNV-1a hash, which only serves to distinguish versions and formats.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, it| (hash ^ u64::from(*it)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The parameters of a query or form.
+/// The parameters of a query string or a form.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(Parameters);
 
 impl Fields {
-    /// From the text behind `?`, or the body of a form.
+    /// Parses a query string or the body of a form.
     pub(crate) fn parse(text: &str) -> Fields {
         Fields(Parameters::parse(text))
     }
 
-    /// All names and values, in order.
+    /// Returns all names and values, in order.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.pairs()
     }
 
-    /// These, then others.
+    /// Returns these parameters, followed by others.
     pub(crate) fn followed_by(self, others: &Fields) -> Fields {
         Fields(self.0.followed_by(&others.0))
     }
 
-    /// All values of a name.
+    /// Returns all values of a name.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.all(name)
     }
 
-    /// The first value of a name, if it is not empty.
+    /// Returns the first value of a name, if it is not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.filled(name)
     }
 
-    /// The same, empty where there is none.
+    /// Returns the first value of a name, or an empty text.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
-    /// Whether a flag is set: the name stands there, with `1`, `true` or no value.
+    /// Returns whether a flag is set: the name is present, with `1`, `true` or no value.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.0.all(name).any(|it| matches!(it, "" | "1" | "true" | "yes"))
     }
 }
 
-/// The first text that comes after all that begin with `prefix`.
+/// Returns the first text that sorts after all that begin with `prefix`.
 pub(crate) fn after_prefix(prefix: &str) -> String {
     let mut out = prefix.to_owned();
     out.push(char::MAX);

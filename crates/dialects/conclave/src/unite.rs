@@ -1,14 +1,14 @@
-//! Two topics that prove to be one.
+//! Merging of two topics that turned out to be one.
 
 use crate::facts::{Facts, ItemFact, Member, NameFact, Same};
 use crate::model::{Occurrence, Topic};
 use crate::names::{DEFAULT_SCOPE, LABEL};
 
 impl Topic {
-    /// Makes one topic of two: takes all that `gone` owns. Members of one key and different values are both kept: the
-    /// metadata that comes has `second` behind its name, or the next number.
+    /// Merges `gone` into this topic, which takes all its members. Where members have the same key and different
+    /// values, both are kept: the incoming metadata gets `second` appended to its name, or the next number.
     ///
-    /// Gives the topics that prove to be one by this.
+    /// Returns the pairs of topics that turn out to be one by this.
     pub(crate) fn absorb(&mut self, mut gone: Topic, second: &str) -> Same {
         use std::collections::{HashMap, HashSet};
 
@@ -32,7 +32,7 @@ impl Topic {
             if it.name != name {
                 let now = Member::Metadata { scope: it.scope.clone(), name: it.name.clone() };
                 facts.renamed(&before, &now);
-                // A name says by that it is the label that it is a name.
+                // A name is recognised by being the label; under another name it needs a fact.
                 let is_known = facts.names.iter().any(|it| it.at == now);
                 if facts.is_foreign && name == LABEL && it.scope == DEFAULT_SCOPE && !is_known {
                     facts.names.push(NameFact {

@@ -1,4 +1,4 @@
-//! Tags and dates by which clients keep answers, and what a write may be bound to.
+//! Entity tags and dates for caches, and conditional writes.
 
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, ETAG, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED, VARY};
@@ -9,19 +9,19 @@ use crate::edit::{Edit, Found};
 use crate::error::{ConclaveError, Result};
 use crate::text::hash;
 
-/// The tag of a topic's document: its revision, and what else decides the bytes.
+/// Returns the entity tag of a topic's document: its revision, and what else the bytes depend on.
 pub(crate) fn tag(found: &Found, form: &[String]) -> String {
     let form: Vec<&str> = form.iter().map(String::as_str).collect();
     format!("\"{}\"", mark((found.version, found.sequence), &form))
 }
 
-/// The same without quotes, of version and sequence. What decides the bytes is hashed: it may hold anything.
+/// Returns the tag, without quotes, for a version and sequence. `form`, which may be any text, is hashed.
 pub(crate) fn mark((version, sequence): (u64, u64), form: &[&str]) -> String {
     let form = hash(form.join("\u{1F}").as_bytes());
     format!("{version:x}-{sequence:x}-{form:x}")
 }
 
-/// Whether the client has a document of this tag already.
+/// Returns whether the client already has the document with this tag.
 pub(crate) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
     let tag = tag.trim_start_matches("W/");
@@ -31,13 +31,13 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
         .any(|it| it == "*" || it.trim_start_matches("W/") == tag)
 }
 
-/// 304 with the tag.
+/// Returns a 304 with the tag.
 pub(crate) fn not_modified(tag: &str) -> Response {
     let response = pinakes_http::answer::empty(http::StatusCode::NOT_MODIFIED);
     pinakes_http::answer::with_header(response, ETAG, tag)
 }
 
-/// What `If-Match` and `If-None-Match` ask of a write: checked in the transaction.
+/// The condition of `If-Match` and `If-None-Match` on a write, checked in its transaction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Condition {
     if_match: Option<String>,
@@ -53,7 +53,7 @@ impl Condition {
         }
     }
 
-    /// Errors: 412 when the topic is not as the caller believes. `version` is 0 where there is none.
+    /// Checks the condition. Errors: 412 if it is not met. `version` is 0 if there is no topic.
     pub(crate) fn check(&self, version: u64) -> Result<()> {
         if self.is_create_only && version != 0 {
             return Err(ConclaveError::precondition(
@@ -63,7 +63,7 @@ impl Condition {
         self.is_met(version)
     }
 
-    /// What `If-Match` asks of a write to a member: the revision is that of its topic.
+    /// Checks `If-Match` for a write to a member, whose revision is that of its topic.
     pub(crate) fn check_match(&self, edit: &mut Edit<'_, '_>, parent: &str) -> Result<()> {
         if self.if_match.is_none() {
             return Ok(());
@@ -91,7 +91,7 @@ impl Condition {
     }
 }
 
-/// The same answer with what caches go by.
+/// Adds the header fields for caches to an answer.
 pub(crate) fn cached(call: &Reading, mut response: Response, modified_ms: i64) -> Response {
     let headers = response.headers_mut();
     let cache = match (call.asker.caller.is_anonymous(), call.app.settings.max_age_s) {
@@ -111,7 +111,7 @@ pub(crate) const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "S
 pub(crate) const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A time as HTTP writes it (RFC 9110, section 5.6.7).
+/// Returns a time in the format of HTTP (RFC 9110, section 5.6.7).
 pub(crate) fn http_date(ms: i64) -> Option<HeaderValue> {
     let at = time::OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)).ok().filter(|_| ms > 0)?;
     let (date, time) = (at.date(), at.time());

@@ -1,4 +1,4 @@
-//! Running the installation: `/api/admin`. Who may call it is decided in `gate.rs`, before any of its handlers is reached.
+//! Administration of the installation: `/api/admin`. `gate.rs` decides who may call it before any of its handlers runs.
 
 pub(crate) mod accounts;
 pub(crate) mod checks;

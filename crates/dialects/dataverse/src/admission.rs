@@ -1,4 +1,4 @@
-//! How a request comes in: its tenant is made ready, who asks is found out, what is closed stays closed.
+//! Admission of requests: prepares the tenant, authenticates the caller, and refuses parts of the API that are closed.
 
 use std::net::IpAddr;
 
@@ -13,9 +13,9 @@ use crate::error::ApiError;
 use crate::query::Query;
 use crate::{bootstrap, clock, credentials, files, gate, harvest, users};
 
-/// The call that a request makes: finds the tenant and who asks.
+/// Returns the call of a request, with its tenant and caller.
 ///
-/// Errors: an unknown tenant; a credential that stands for nobody (401); a part of the API that is closed (503).
+/// Errors: an unknown tenant; an invalid credential (401); a part of the API that is closed (503).
 pub(crate) async fn admit(
     app: Dataverse,
     params: Vec<(String, String)>,
@@ -36,7 +36,7 @@ pub(crate) async fn admit(
     Ok(call)
 }
 
-/// Sees to it that the tenant has its root collection, roles and licences; free once it was seen.
+/// Makes sure that the tenant has its root collection, roles and licences. Costs nothing once they were seen.
 async fn prepare(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     let name = db.tenant().name();
     if app.is_prepared(name) {
@@ -49,10 +49,11 @@ async fn prepare(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// How old the noted time of a user's last use may be before it is noted anew, in milliseconds (an hour).
+/// Age, in milliseconds, at which the recorded time of a user's last API use is updated (an hour).
 const NOTED_MS: i64 = 3_600_000;
 
-/// Notes that a user changes something by an API token: at most once an hour, so that few requests write it.
+/// Records that a user changes something with an API token: at most once an hour, so that few requests cause this
+/// write.
 async fn note_api_use(call: &Call) -> Result<(), ApiError> {
     let Some(user) = call.asker.user.as_ref().filter(|_| call.asker.token.is_some()) else { return Ok(()) };
     let noted_ms = user.last_api_use_time.as_deref().and_then(clock::parse);

@@ -1,6 +1,6 @@
-//! Numbers and sizes as people read them.
+//! Numbers and sizes for display.
 
-/// `1,234`.
+/// Formats a number with thousands separators: `1,234`.
 pub(crate) fn with_commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -13,7 +13,7 @@ pub(crate) fn with_commas(number: u64) -> String {
     text
 }
 
-/// A number of bytes for people: `1.7 KB`, `718 B`.
+/// Formats a number of bytes for display: `1.7 KB`, `718 B`.
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub(crate) fn size_text(bytes: u64) -> String {
     let units = [("TB", 1_u64 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];

@@ -1,4 +1,4 @@
-//! What every handler starts from: the server's parts, who asks for which tenant, and the request's own parts.
+//! What every handler starts from: the server's parts, the caller and tenant, and the parts of the request.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,16 +30,16 @@ pub struct Dataverse {
     pub settings: Arc<Settings>,
     ranges: Ranges,
     registries: Registries,
-    /// How often who sent feedback.
+    /// Rate limit of feedback.
     pub(crate) feedback: Feedback,
-    /// Where passwords of new users are hashed.
+    /// Threads that hash the passwords of new users.
     checks: PasswordChecks,
-    /// Tenants that were found to hold what a new server must have.
+    /// Tenants that are known to be initialised.
     prepared: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Dataverse {
-    /// Of its parts.
+    /// Creates the state.
     pub fn new(context: Context, settings: Settings) -> Self {
         let checks = PasswordChecks::new(context.limits());
         let settings = Arc::new(settings);
@@ -54,38 +54,38 @@ impl Dataverse {
         }
     }
 
-    /// Milliseconds since 1970.
+    /// Returns milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
         self.context.clock().now_ms()
     }
 
-    /// Now, as Dataverse writes it: `2026-01-31T10:20:30Z`.
+    /// Returns the current time in Dataverse's format: `2026-01-31T10:20:30Z`.
     pub fn now(&self) -> String {
         clock::instant(self.now_ms())
     }
 
-    /// A password's hash, made aside from the server's threads.
+    /// Returns the hash of a password, computed off the server's threads.
     pub(crate) async fn hash(&self, password: Password) -> Result<PasswordHash, ApiError> {
         let checks = self.checks.clone();
         Ok(checks.hash(password, self.context.entropy().clone()).await?)
     }
 
-    /// The metadata blocks of a tenant.
+    /// Returns the metadata blocks of a tenant.
     pub async fn registry(&self, db: &Db) -> Result<Arc<Registry>, ApiError> {
         self.registries.of(db).await
     }
 
-    /// Numbers for new objects, see `Ids`.
+    /// Reserves numbers for new objects, see `Ids`.
     pub async fn ids(&self, db: &Db, n: i64) -> Result<Ids, ApiError> {
         self.ranges.take(db, n).await
     }
 
-    /// Whether the tenant of this name was found to hold what a new server must have.
+    /// Returns whether the tenant of this name is known to be initialised.
     pub(crate) fn is_prepared(&self, tenant: &str) -> bool {
         self.seen().contains(tenant)
     }
 
-    /// The tenant of this name holds what a new server must have.
+    /// Records that the tenant of this name is initialised.
     pub(crate) fn note_prepared(&self, tenant: &str) {
         self.seen().insert(tenant.to_owned());
     }
@@ -99,9 +99,9 @@ impl Dataverse {
 pub struct Call {
     /// The dialect's state.
     pub app: Dataverse,
-    /// Who asks.
+    /// The caller.
     pub asker: Asker,
-    /// The parameters behind `?`.
+    /// The query parameters.
     pub query: Query,
     /// The request's header fields.
     pub headers: HeaderMap,
@@ -118,7 +118,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Of a request whose tenant and caller are known.
+    /// Creates the call of a request whose tenant and caller are known.
     pub(crate) fn new(
         (app, db, asker): (Dataverse, Db, Asker),
         (params, query): (Vec<(String, String)>, Query),
@@ -129,32 +129,32 @@ impl Call {
         Self { app, asker, query, headers, method, uri, version, db, params, body: Mutex::new(body) }
     }
 
-    /// The tenant's data.
+    /// Returns the tenant's data.
     pub fn db(&self) -> &Db {
         &self.db
     }
 
-    /// The tenant's name.
+    /// Returns the tenant's name.
     pub fn tenant(&self) -> &str {
         self.db.tenant().name()
     }
 
-    /// A part of the path, decoded; empty when the route has none of that name.
+    /// Returns a part of the path, decoded; empty if the route has no part of that name.
     pub fn param(&self, name: &str) -> &str {
         self.params.iter().find(|(it, _)| it == name).map_or("", |(_, value)| value)
     }
 
-    /// Numbers for new objects, see `Ids`. Ask for as many as the write may need at most.
+    /// Reserves numbers for new objects, see `Ids`. Ask for the maximum that the write may need.
     pub async fn ids(&self, n: i64) -> Result<Ids, ApiError> {
         self.app.ids(&self.db, n).await
     }
 
-    /// A header's text.
+    /// Returns a header's text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Where clients reach the server, without a slash at the end.
+    /// Returns the URL at which clients reach the server, without a slash at the end.
     pub fn site_url(&self) -> String {
         let configured = self.app.settings.site_url.trim_end_matches('/');
         if !configured.is_empty() {
@@ -163,19 +163,19 @@ impl Call {
         format!("http://{}", self.header("host").unwrap_or("localhost"))
     }
 
-    /// The body as it comes, for what is streamed.
+    /// Takes the unread body, for streaming.
     pub fn take_body(&mut self) -> Body {
         std::mem::replace(self.body.get_mut().unwrap_or_else(PoisonError::into_inner), Body::empty())
     }
 
-    /// The whole body within the ordinary bound.
+    /// Returns the whole body within the ordinary size limit.
     pub async fn bytes(&mut self) -> Result<Bytes, ApiError> {
         let limits = self.app.context.limits().clone();
         let body = self.take_body();
         Ok(body::receive(&self.headers, body, limits.body_bytes, &limits).await?)
     }
 
-    /// The whole body as text, without blanks around it.
+    /// Returns the whole body as text, trimmed.
     pub async fn text(&mut self) -> Result<String, ApiError> {
         let bytes = self.bytes().await?;
         let text = std::str::from_utf8(&bytes);
@@ -183,7 +183,7 @@ impl Call {
         Ok(text.trim().to_owned())
     }
 
-    /// The body as JSON. Errors: 400 `Error parsing Json: …`.
+    /// Returns the body as JSON. Errors: 400 `Error parsing Json: …`.
     pub async fn json(&mut self) -> Result<Value, ApiError> {
         let bytes = self.bytes().await?;
         let limits = self.app.context.limits();
@@ -191,7 +191,7 @@ impl Call {
         parsed.map_err(|fault| ApiError::bad_request(format!("Error parsing Json: {fault}")))
     }
 
-    /// The body as a JSON object. Errors: 400 `Error parsing Json: …`.
+    /// Returns the body as a JSON object. Errors: 400 `Error parsing Json: …`.
     pub async fn object(&mut self) -> Result<Map<String, Value>, ApiError> {
         match self.json().await? {
             Value::Object(map) => Ok(map),

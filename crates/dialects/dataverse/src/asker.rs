@@ -1,4 +1,5 @@
-//! Who asks: API tokens, signed URLs, private URLs, or nobody (section 0.3 of the contract).
+//! The caller of a request, authenticated by API token, signed URL or private URL, or anonymous (section 0.3 of the
+//! contract).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -6,34 +7,34 @@ use std::sync::Arc;
 use crate::error::ApiError;
 use crate::users::User;
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
-    /// The account; none for guests and for holders of a private URL.
+    /// The account; `None` for guests and for holders of a private URL.
     pub user: Option<Arc<User>>,
-    /// The private URL that came as the token.
+    /// The private URL, if its token was sent.
     pub preview: Option<Preview>,
-    /// The address of the client, for groups of addresses.
+    /// The address of the client, for IP groups.
     pub peer: Option<IpAddr>,
-    /// The text of the API token that came, which its owner may be told again.
+    /// The API token that was sent, which may be returned to its owner.
     pub token: Option<String>,
-    /// Whether a signed URL stands for the user.
+    /// Whether the user is authenticated by a signed URL.
     pub is_signed: bool,
-    /// The server's account that is signed in at the pages for people, whether it has a user here or not.
+    /// The server's account that is signed in on the website, whether or not it has a user here.
     pub account: Option<Arc<pinakes_accounts::User>>,
 }
 
-/// What a private URL lets its holder see.
+/// What the holder of a private URL may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preview {
     /// The dataset.
     pub dataset: i64,
-    /// Whether it names no authors. Such a token opens downloads alone, see `credentials.rs`.
+    /// Whether authors are hidden. Such a token is valid for downloads only, see `credentials.rs`.
     pub anonymized: bool,
 }
 
 impl Asker {
-    /// How role assignments name the caller: `@user`, `!42` for the private URL of dataset 42, or `:guest`.
+    /// Returns how role assignments name the caller: `@user`, `!42` for the private URL of dataset 42, or `:guest`.
     pub fn identifier(&self) -> String {
         match (&self.user, self.preview) {
             (Some(user), _) => user.identifier(),
@@ -42,34 +43,34 @@ impl Asker {
         }
     }
 
-    /// Whether the caller may do everything.
+    /// Returns whether the caller may do everything.
     pub fn is_superuser(&self) -> bool {
         self.user.as_ref().is_some_and(|it| it.superuser)
     }
 
-    /// Whether nobody is logged in.
+    /// Returns whether the caller is not authenticated.
     pub fn is_guest(&self) -> bool {
         self.user.is_none()
     }
 
-    /// The account. Errors: 401 when there is none.
+    /// Returns the account. Errors: 401 if there is none.
     pub fn user(&self) -> Result<&Arc<User>, ApiError> {
         self.user.as_ref().ok_or_else(|| {
             ApiError::unauthorized("Only authenticated users can perform the requested operation")
         })
     }
 
-    /// The account of a superuser. Errors: 401 for guests, 403 with `message` for others.
+    /// Returns the account of a superuser. Errors: 401 for guests, 403 with `message` for others.
     pub fn superuser(&self, message: &str) -> Result<&Arc<User>, ApiError> {
         let user = self.user()?;
         if user.superuser { Ok(user) } else { Err(ApiError::forbidden(message)) }
     }
 }
 
-/// How guests are named.
+/// Name of guests.
 pub(crate) const GUEST: &str = ":guest";
 
-/// The names under which roles may be assigned to the caller, without groups that were made here.
+/// Returns the names under which roles may be assigned to the caller, except for groups defined on this server.
 pub(crate) fn own_names(asker: &Asker) -> Vec<String> {
     let mut names = vec![asker.identifier(), ":AllUsers".to_owned()];
     if asker.user.is_some() {

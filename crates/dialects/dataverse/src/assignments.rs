@@ -1,5 +1,5 @@
-//! Assigning roles and taking them back: `…/assignments` of collections and datasets (section 8 of the contract), and the
-//! log of it.
+//! Assigning and revoking roles: `…/assignments` of collections and datasets (section 8 of the contract), and the log
+//! of these changes.
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View};
 use serde::{Deserialize, Serialize};
@@ -12,44 +12,44 @@ use crate::groups::membership;
 use crate::roles::{self, Role};
 use crate::{envelope, permissions, stored, users};
 
-/// What happened to role assignments: body is a [`Change`], by the assignment's number.
+/// Log of role assignments: the body is a [`Change`], the id that of the assignment.
 pub(crate) static HISTORY: Kind = Kind {
     columns: &[Column::one("object", Type::Integer), Column::one("dataset", Type::Integer)],
     indexes: &[Index::on(&["object"]), Index::on(&["dataset"])],
     ..Kind::named("dataverse_assignment_history")
 };
 
-/// An assignment that was made, and taken back again if it was.
+/// A role assignment with its revocation, if it was revoked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Change {
-    /// Where it counts.
+    /// The object that it applies to.
     pub object: i64,
-    /// The dataset, when the object is a file of it.
+    /// The dataset, if the object is one of its files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset: Option<i64>,
-    /// Whom it is for.
+    /// The assignee.
     pub assignee: String,
     /// The role's short name.
     pub role: String,
-    /// Who made it.
+    /// Who assigned it.
     pub assigned_by: String,
-    /// When.
+    /// When it was assigned.
     pub assigned_at: String,
-    /// Who took it back.
+    /// Who revoked it.
     #[serde(default)]
     pub revoked_by: Option<String>,
-    /// When.
+    /// When it was revoked.
     #[serde(default)]
     pub revoked_at: Option<String>,
 }
 
-/// The object on which roles are assigned, as answers name it.
+/// The object on which roles are assigned, with what answers show of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
     /// Its number.
     pub id: i64,
-    /// Its name: of a collection, or the title of a dataset.
+    /// Its name: that of a collection, or the title of a dataset.
     pub name: String,
     /// `Dataverse`, `Dataset` or `DataFile`.
     pub ty: &'static str,
@@ -59,18 +59,18 @@ pub(crate) struct Point {
     pub dataset: Option<i64>,
 }
 
-/// Who does it, and when.
+/// Who makes a change, and when.
 #[derive(Debug, Clone)]
 pub(crate) struct Actor {
-    /// The caller, as assignments name them.
+    /// The caller, in the form of role assignments.
     pub who: String,
-    /// Now.
+    /// The current time.
     pub now: String,
     /// Whether a log is kept.
     pub keeps_history: bool,
 }
 
-/// Gives a role to an assignee on an object; gives the number it is known by.
+/// Assigns a role on an object. Returns the assignment with its number.
 ///
 /// Errors: 409 `Role has already been granted.`
 pub(crate) fn assign(
@@ -110,7 +110,7 @@ pub(crate) fn assign(
     Ok(assigned)
 }
 
-/// Takes an assignment back. Gives the assignee and the role; none when there is no such assignment on the object.
+/// Revokes an assignment. Returns its assignee and role; `None` if there is no such assignment on the object.
 pub(crate) fn revoke(
     txn: &mut Txn<'_>,
     actor: &Actor,
@@ -135,7 +135,7 @@ pub(crate) fn revoke(
     Ok(None)
 }
 
-/// Forgets what was assigned on an object that goes away.
+/// Deletes the assignments, and their log, of an object that is being deleted.
 pub(crate) fn remove_all(txn: &mut Txn<'_>, object: i64) -> Result<(), ApiError> {
     for grant in grants::grants_on(txn, object)? {
         txn.delete(&GRANT, &grant_id(object, &grant.assignee))?;
@@ -148,7 +148,7 @@ pub(crate) fn remove_all(txn: &mut Txn<'_>, object: i64) -> Result<(), ApiError>
     Ok(())
 }
 
-/// One assignment as it is sent.
+/// Returns one assignment as JSON.
 pub(crate) fn json(
     view: &mut View<'_>,
     point: &Point,
@@ -173,7 +173,7 @@ pub(crate) fn json(
     .into())
 }
 
-/// All assignments on an object, in the order in which they were made.
+/// Lists all assignments on an object, in the order in which they were made.
 pub(crate) fn list(view: &mut View<'_>, point: &Point) -> Result<Vec<Value>, ApiError> {
     let mut all = Vec::new();
     for grant in grants::grants_on(view, point.id)? {
@@ -183,7 +183,7 @@ pub(crate) fn list(view: &mut View<'_>, point: &Point) -> Result<Vec<Value>, Api
     all.iter().map(|(_, assignee, assigned)| json(view, point, assignee, assigned)).collect()
 }
 
-/// The name that an assignee is shown by.
+/// Returns the display name of an assignee.
 pub(crate) fn assignee_name(view: &mut View<'_>, assignee: &str) -> Result<Option<String>, ApiError> {
     Ok(match assignee {
         ":guest" => Some("Guest".to_owned()),
@@ -198,9 +198,9 @@ pub(crate) fn assignee_name(view: &mut View<'_>, assignee: &str) -> Result<Optio
     })
 }
 
-/// The assignee that a body names, in the form in which assignments keep it.
+/// Returns the assignee that a body names, in the form in which assignments store it.
 ///
-/// Errors: 400 `Assignee not found`; 403 for a user who is shut out, with `what` they cannot be given.
+/// Errors: 400 `Assignee not found`; 403 for a deactivated user, with `what` they cannot be given.
 pub(crate) fn find_assignee(view: &mut View<'_>, text: &str, what: &str) -> Result<String, ApiError> {
     if let Some(name) = text.strip_prefix('@')
         && let Some(user) = users::by_name(view, name)?
@@ -219,7 +219,7 @@ pub(crate) fn find_assignee(view: &mut View<'_>, text: &str, what: &str) -> Resu
     }
 }
 
-/// Nobody hands out more than they hold. Errors: 401.
+/// Checks that the caller holds all permissions of the role that they assign. Errors: 401.
 pub(crate) fn check_holds(
     view: &mut View<'_>,
     asker: &Asker,
@@ -233,7 +233,7 @@ pub(crate) fn check_holds(
     }
 }
 
-/// Assignee and role of a body `{"assignee": …, "role": …}`.
+/// Returns assignee and role from a body `{"assignee": …, "role": …}`.
 pub(crate) fn read_body(body: &Map<String, Value>) -> Result<(String, String), ApiError> {
     let text = |name: &str| {
         let value = body.get(name).and_then(Value::as_str);
@@ -242,25 +242,25 @@ pub(crate) fn read_body(body: &Map<String, Value>) -> Result<(String, String), A
     Ok((text("assignee")?.to_owned(), text("role")?.to_owned()))
 }
 
-/// Who does it: the caller, at the time of now.
+/// Returns the caller as actor, with the current time.
 pub(crate) fn actor(call: &crate::app::Call) -> Actor {
     actor_of(&call.app, &call.asker)
 }
 
-/// The same of its parts.
+/// Returns the actor for a caller.
 pub(crate) fn actor_of(app: &crate::app::Dataverse, asker: &Asker) -> Actor {
     Actor { who: asker.identifier(), now: app.now(), keeps_history: app.settings.role_assignment_history }
 }
 
-/// The log of an object (or of the files of a dataset), newest first: what stands first is what still holds.
+/// Returns the log of an object (or of the files of a dataset), newest first.
 pub(crate) fn history(view: &mut View<'_>, path: &str, object: i64) -> Result<Vec<Change>, ApiError> {
     let mut all: Vec<Change> = stored::find_by(view, &HISTORY, path, object)?;
     all.reverse();
     Ok(all)
 }
 
-/// Changes of several files that were made within one minute, by the same hand and for the same assignee, are one line: the
-/// numbers of the objects, and the change.
+/// Joins changes of several files of a dataset that were made within one minute by the same user for the same assignee
+/// and role into one line. Returns the numbers of the objects of each line, and the change.
 fn joined(changes: &[Change]) -> Vec<(String, Change)> {
     let mut lines: Vec<(Vec<i64>, Change)> = Vec::new();
     let minute = |text: &str| text.get(..16).unwrap_or(text).to_owned();
@@ -286,7 +286,7 @@ fn joined(changes: &[Change]) -> Vec<(String, Change)> {
 /// The columns of the log as CSV.
 const CSV_HEAD: &str = "Defined On,Assignee,Role,Assigned By,Assignment Date,Revoked By,Revocation Date";
 
-/// The log as it is sent: JSON, or CSV for those who ask for `text/csv`.
+/// Returns the log as JSON, or as CSV if `Accept` asks for `text/csv`.
 pub(crate) fn history_answer(call: &crate::app::Call, changes: &[Change]) -> crate::error::Answer {
     let wants_csv = call.header("accept").is_some_and(|it| it.contains("text/csv"));
     let changes = joined(changes);

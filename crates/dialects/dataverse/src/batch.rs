@@ -1,4 +1,4 @@
-//! Many datasets at once out of DDI codebooks: `/api/batch`.
+//! Import of many datasets from DDI codebooks: `/api/batch`.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{collections, envelope};
 
-/// Most files of a folder that one request reads.
+/// Maximum number of files of a folder that one request reads.
 const FILES: usize = 10_000;
-/// Most bytes of one codebook.
+/// Maximum size of one codebook, in bytes.
 const FILE_BYTES: u64 = 16 << 20;
 
 /// Adds the routes.
@@ -27,7 +27,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/batch/update", import_folder)
 }
 
-/// The collection that `dv` names, the root without; made with `createDV`. Errors: 404.
+/// Returns the collection that `dv` names, or the root; creates it if `createDV` is set. Errors: 404.
 async fn collection(call: &Call) -> Result<String, ApiError> {
     let name = call.query.filled("dv").unwrap_or("root").to_owned();
     let wanted = name.clone();
@@ -44,7 +44,7 @@ async fn collection(call: &Call) -> Result<String, ApiError> {
     Ok(name)
 }
 
-/// A dataset of the codebook that the body is.
+/// Creates a dataset from the codebook in the body.
 async fn import_body(mut call: Call) -> Answer {
     call.asker.user()?;
     let bytes = call.bytes().await?;
@@ -60,8 +60,8 @@ async fn import(call: &Call, alias: &str, bytes: &[u8]) -> Result<Value, ApiErro
     Ok(json!({"id": dataset.id, "persistentId": dataset.pid, "message": "Dataset imported"}))
 }
 
-/// Datasets of the codebooks in a folder, or in one file, of the server's machine; superusers. A file that is refused keeps no other
-/// from being read: the answer tells what became of each.
+/// Creates datasets from the codebooks in a folder, or in one file, of the server's machine; superusers only. A file
+/// that is refused does not stop the others: the answer states the outcome of each.
 async fn import_folder(call: Call) -> Answer {
     call.asker.superuser("Not a superuser")?;
     let path = call.query.filled("path").or_else(|| call.query.filled("fileDir"));

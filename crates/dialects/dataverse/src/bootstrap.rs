@@ -1,4 +1,4 @@
-//! What a new tenant holds: the root collection, its licences, settings and the superuser (section 0.5 of the contract).
+//! Initialisation of a new tenant: root collection, licences, settings and superuser (section 0.5 of the contract).
 
 use pinakes_accounts::{Password, User as Account};
 use pinakes_http::Db;
@@ -19,7 +19,7 @@ const FACETS: [&str; 4] = ["authorName", "subject", "keywordValue", "dateOfDepos
 /// Name of the superuser.
 const ADMIN: &str = "dataverseAdmin";
 
-/// Makes what a tenant must have, unless it is there.
+/// Initialises a tenant unless that was done before.
 pub(crate) async fn prepare(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     let is_there = db.read(Weight::Point, |view| view.has(&COLLECTION, &ROOT.to_string())).await;
     if is_there.map_err(ApiError::from)? {
@@ -106,7 +106,7 @@ fn add_admin(txn: &mut Txn<'_>, app: &Dataverse, now: &str, account: &Account) -
     grant(txn, "@dataverseAdmin", Assigned { id: 1, role: roles::ADMIN })
 }
 
-/// The licences that every installation begins with.
+/// Returns the licences of a new installation.
 fn licenses() -> [License; 2] {
     let spdx = |id: &str| (Some(id.to_owned()), Some("SPDX".to_owned()));
     let (cc0, scheme) = spdx("CC0-1.0");

@@ -1,4 +1,4 @@
-//! The text by which a version is cited (section 4.3 of the contract).
+//! The citation of a version (section 4.3 of the contract).
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::datasets::{Dataset, Version};
 use crate::error::ApiError;
 use crate::exports::xml::Xml;
 
-/// What a citation says, taken from a version.
+/// The parts of a citation.
 #[derive(Debug, Clone)]
 pub(crate) struct Cited {
     /// Names of the authors.
@@ -27,7 +27,7 @@ pub(crate) struct Cited {
 }
 
 impl Cited {
-    /// Of a version.
+    /// Returns the citation of a version.
     pub(crate) fn of(dataset: &Dataset, version: &Version, publisher: &str) -> Self {
         let blocks = Value::Object(version.metadata_blocks.clone());
         let metadata = Metadata(&blocks);
@@ -70,25 +70,25 @@ impl Cited {
         parts.join(", ")
     }
 
-    /// As text.
+    /// Returns the citation as text.
     pub(crate) fn text(&self) -> String {
         self.joined(&self.url)
     }
 
-    /// As HTML, with the identifier as a link.
+    /// Returns the citation as HTML, with the identifier as a link.
     pub(crate) fn html(&self) -> String {
         self.joined(&format!("<a href=\"{0}\" target=\"_blank\">{0}</a>", self.url))
     }
 }
 
 impl Cited {
-    /// Names no authors.
+    /// Hides the authors.
     pub(crate) fn withhold_authors(&mut self) {
         self.authors = vec!["Author name(s) withheld".to_owned()];
     }
 }
 
-/// A form of citations that reference managers read.
+/// A citation format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// HTML, as pages show it.
@@ -104,7 +104,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format of that name. Errors: 400.
+    /// Returns the format of that name. Errors: 400.
     pub(crate) fn named(name: &str) -> Result<Self, ApiError> {
         Ok(match name.to_lowercase().as_str() {
             "internal" => Self::Internal,
@@ -116,7 +116,7 @@ impl Format {
         })
     }
 
-    /// Its media type.
+    /// Returns the media type of the format.
     pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Internal => "text/html",
@@ -126,7 +126,7 @@ impl Format {
         }
     }
 
-    /// A citation in this form.
+    /// Returns a citation in this format.
     pub(crate) fn write(self, cited: &Cited) -> String {
         match self {
             Self::Internal => cited.html(),

@@ -1,4 +1,4 @@
-//! Instants as Dataverse writes them (section 0.2 of the contract).
+//! Time formats of Dataverse (section 0.2 of the contract).
 
 use time::OffsetDateTime;
 use time::format_description::FormatItem;
@@ -16,33 +16,33 @@ fn written(ms: i64, form: &[FormatItem<'_>]) -> String {
     at.ok().and_then(|it| it.format(form).ok()).unwrap_or_default()
 }
 
-/// `2026-01-31T10:20:30Z`, from milliseconds since 1970.
+/// Formats milliseconds since 1970 as `2026-01-31T10:20:30Z`.
 pub(crate) fn instant(ms: i64) -> String {
     written(ms, INSTANT)
 }
 
-/// `2026-01-31`.
+/// Formats milliseconds since 1970 as `2026-01-31`.
 pub(crate) fn date(ms: i64) -> String {
     written(ms, DATE)
 }
 
-/// `Sat Jan 31 10:20:30 UTC 2026`, as locks have it.
+/// Formats milliseconds since 1970 as `Sat Jan 31 10:20:30 UTC 2026`, for locks.
 pub(crate) fn long(ms: i64) -> String {
     written(ms, LONG)
 }
 
-/// `2027-01-31 10:20:30.123`, as tokens have it.
+/// Formats milliseconds since 1970 as `2027-01-31 10:20:30.123`, for tokens.
 pub(crate) fn precise(ms: i64) -> String {
     written(ms, PRECISE)
 }
 
-/// Milliseconds since 1970 of an instant in the first form.
+/// Parses the format of [`instant`] into milliseconds since 1970.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let at = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
     i64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok()
 }
 
-/// Whether a text is a day, `2026-01-31`.
+/// Returns whether a text is a date of the form `2026-01-31`.
 pub(crate) fn is_day(text: &str) -> bool {
     text.len() == "2026-01-31".len() && parse(&format!("{text}T00:00:00Z")).is_some()
 }

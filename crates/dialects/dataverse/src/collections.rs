@@ -40,7 +40,7 @@ pub(crate) static COLLECTION: Kind = Kind {
 
 /// The number of the root collection.
 pub(crate) const ROOT: i64 = 1;
-/// Deepest nesting of collections that is followed.
+/// Maximum nesting of collections that is followed.
 pub(crate) const DEPTH: usize = 64;
 
 /// A collection.
@@ -49,50 +49,50 @@ pub(crate) const DEPTH: usize = 64;
 pub(crate) struct Collection {
     /// Number.
     pub id: i64,
-    /// Short name, unique whatever its case.
+    /// Short name, unique regardless of case.
     pub alias: String,
     /// Name.
     pub name: String,
-    /// The collection it lies in; none for the root.
+    /// The parent collection; `None` for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<i64>,
     /// Institution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affiliation: Option<String>,
-    /// What it is about.
+    /// Description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `LABORATORY`, `UNCATEGORIZED`, …
     pub dataverse_type: String,
-    /// Mail addresses of those responsible, in order.
+    /// Mail addresses of contacts, in order.
     pub contacts: Vec<String>,
-    /// Colours, logo and link, as they came.
+    /// Colours, logo and link, as they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<Value>,
-    /// When it was made.
+    /// When it was created.
     pub creation_date: String,
-    /// Who made it.
+    /// Who created it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creator: Option<i64>,
-    /// When it was published; none until then.
+    /// When it was published; `None` before that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publication_date: Option<String>,
-    /// Its own metadata blocks by name; none: those of the collection above.
+    /// Its own metadata blocks by name; `None` to inherit those of the parent collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_blocks: Option<Vec<String>>,
-    /// Its own facets by field name; none: those of the collection above.
+    /// Its own facets by field name; `None` to inherit those of the parent collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facets: Option<Vec<String>>,
-    /// How fields are asked for here.
+    /// Requirements on fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_levels: Vec<InputLevel>,
-    /// The role that makers of datasets get; 0 for none.
+    /// The role that creators of datasets get; 0 for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_contributor_role: Option<i64>,
-    /// Whether datasets are published only with files.
+    /// Whether datasets need files to be published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_files: Option<bool>,
-    /// Most files of a dataset.
+    /// Maximum number of files per dataset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_count_limit: Option<i64>,
     /// Whether files get persistent identifiers.
@@ -104,19 +104,20 @@ pub(crate) struct Collection {
     /// Label of a storage driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_driver: Option<String>,
-    /// Most bytes of files below it.
+    /// Storage quota for all files below it, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<i64>,
-    /// Subjects of what was published in it.
+    /// Subjects of the datasets published in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<String>,
-    /// Whether templates of the collection above serve here as well.
+    /// Whether templates of the parent collection are offered as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_root: Option<bool>,
-    /// The template that new datasets begin with.
+    /// The default template of new datasets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_template: Option<i64>,
-    /// `true` when it is there for those alone who are named, so that such collections are found.
+    /// `true` if it is a locally FAIR collection, visible only to named assignees; a field, so that such collections
+    /// can be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_locally_fair: Option<bool>,
     /// Curation label set, allowed dataset types and other small settings, by name.
@@ -124,7 +125,7 @@ pub(crate) struct Collection {
     pub more: serde_json::Map<String, Value>,
 }
 
-/// How a field is asked for in a collection.
+/// A collection's requirements on a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InputLevel {
@@ -133,28 +134,28 @@ pub(crate) struct InputLevel {
     pub id: i64,
     /// The field.
     pub dataset_field_type_name: String,
-    /// Whether it must be given.
+    /// Whether it is required.
     pub required: bool,
-    /// Whether it is there at all.
+    /// Whether it is included at all.
     pub include: bool,
-    /// Whether it is asked for when a dataset is made.
+    /// Whether the form of a new dataset includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_on_create: Option<bool>,
 }
 
 impl Collection {
-    /// Where roles on it count.
+    /// Returns the place at which roles on it apply.
     pub(crate) fn place(&self) -> Place {
         Place::collection(self.id)
     }
 
-    /// Whether everybody may see it.
+    /// Returns whether it is published.
     pub(crate) fn is_released(&self) -> bool {
         self.publication_date.is_some()
     }
 }
 
-/// The collection that a path names: by number, by short name, or `:root`.
+/// Returns the collection that a path names by number, by short name, or as `:root`.
 ///
 /// Errors: 404 `Can't find dataverse with identifier='…'`.
 pub(crate) fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiError> {
@@ -168,27 +169,27 @@ pub(crate) fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiErr
     found.ok_or_else(|| ApiError::not_found(format!("Can't find dataverse with identifier='{text}'")))
 }
 
-/// The collection of that number.
+/// Returns the collection with that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Collection>, ApiError> {
     stored::get(view, &COLLECTION, &id.to_string())
 }
 
-/// The collection of that number, which another record names.
+/// Returns the collection with that number, which another record refers to.
 ///
-/// Errors: it is not there.
+/// Errors: it does not exist.
 pub(crate) fn named_by_record(view: &mut View<'_>, id: i64) -> Result<Collection, ApiError> {
     by_id(view, id)?
         .ok_or_else(|| ApiError::not_found(format!("Can't find dataverse with identifier='{id}'")))
 }
 
-/// The collection of that short name, whatever its case.
+/// Returns the collection with that short name, regardless of case.
 pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Collection>, ApiError> {
     let value = pinakes_store::Value::Folded(alias.to_owned());
     let found = view.first(&COLLECTION, Expr::Is("alias".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// A collection with all above it: itself first, the root last.
+/// Returns a collection with all its ancestors: itself first, the root last.
 pub(crate) fn with_owners(view: &mut View<'_>, collection: Collection) -> Result<Vec<Collection>, ApiError> {
     let mut all = vec![collection];
     while let Some(parent) = all.last().and_then(|it| it.parent)
@@ -204,7 +205,7 @@ pub(crate) fn put(txn: &mut Txn<'_>, collection: &Collection) -> Result<(), ApiE
     stored::put(txn, &COLLECTION, &collection.id.to_string(), collection)
 }
 
-/// The collections directly below one.
+/// Returns the collections directly below one.
 pub(crate) fn children(view: &mut View<'_>, id: i64) -> Result<Vec<Collection>, ApiError> {
     stored::find_by(view, &COLLECTION, "parent", id)
 }

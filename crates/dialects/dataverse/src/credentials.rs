@@ -1,4 +1,4 @@
-//! Whom the credentials of a request stand for: API tokens, signed URLs, private URLs (section 0.3 of the contract).
+//! Authentication of requests: API tokens, signed URLs, private URLs (section 0.3 of the contract).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::{signing, users};
 /// Header that carries the API token.
 const KEY_HEADER: &str = "x-dataverse-key";
 
-/// What a token is answered that stands for nobody, or for nobody at this path.
+/// Message for an invalid token, or for one that is not valid at this path.
 const BAD_KEY: &str = "Bad API key";
 
-/// The token of a request: header, then parameter, then `Authorization: Bearer`.
+/// Returns the token of a request: header, then parameter, then `Authorization: Bearer`.
 fn token_of<'a>(parts: &'a Parts, query: &'a Query) -> Option<&'a str> {
     let header = |name| parts.headers.get(name).and_then(|it| it.to_str().ok()).map(str::trim);
     let bearer = || header("authorization")?.strip_prefix("Bearer ").map(str::trim);
@@ -28,8 +28,9 @@ fn token_of<'a>(parts: &'a Parts, query: &'a Query) -> Option<&'a str> {
     named.or_else(bearer)
 }
 
-/// Whether a path is `/api/access/datafile/{id}`: all that the token of an anonymous preview opens. Everything else that
-/// tells of a draft could name its authors; the page of the preview has a route of its own, which withholds them.
+/// Returns whether a path is `/api/access/datafile/{id}`, the only one for which the token of an anonymous preview is
+/// valid. Everything else about a draft could name its authors; the page of the preview has a route of its own, which
+/// withholds them.
 fn is_download(path: &str) -> bool {
     let mut parts = path.split('/').filter(|it| !it.is_empty() && *it != "v1");
     let head = [parts.next(), parts.next(), parts.next()];
@@ -38,9 +39,10 @@ fn is_download(path: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Finds out who asks.
+/// Authenticates the caller.
 ///
-/// Errors: 401 `Bad API key` for a token that stands for nobody, or for an anonymous preview where it opens nothing, 401 for a signed URL that does not hold.
+/// Errors: 401 `Bad API key` for an invalid token, or for an anonymous preview at a path for which it is not valid; 401
+/// for an invalid signed URL.
 pub(crate) async fn of(
     app: &Dataverse,
     db: &Db,
@@ -49,11 +51,11 @@ pub(crate) async fn of(
     peer: Option<IpAddr>,
 ) -> Result<Asker, ApiError> {
     let guest = Asker { peer, ..Asker::default() };
-    // The paths of builtin users have a parameter of the same name that is no token.
+    // The paths of builtin users have a parameter of the same name that is not a token.
     let is_other_key = parts.uri.path().contains("/builtin-users");
     let is_signed = query.get("until").is_some() && query.get("token").is_some();
     let asker = match token_of(parts, query).filter(|_| !is_other_key) {
-        // Tokens of this dialect have no dots.
+        // Tokens of this dialect contain no dots.
         Some(token) if parts.extensions.get::<Inside>().is_some() && token.contains('.') => {
             with_account(app, db, token, guest).await?
         }
@@ -62,7 +64,7 @@ pub(crate) async fn of(
             if asker.preview.is_some_and(|it| it.anonymized) && !is_download(parts.uri.path()) {
                 return Err(ApiError::unauthorized(BAD_KEY));
             }
-            // Some clients send their token along with a URL that was signed for them.
+            // Some clients send their token together with a URL that was signed for them.
             if is_signed && let Ok(name) = signing::verified_user(app, db.tenant().name(), parts, query) {
                 asker.is_signed = asker.user.as_ref().is_some_and(|it| it.name == name);
             }
@@ -86,9 +88,9 @@ pub(crate) async fn of(
     Ok(asker)
 }
 
-/// The user of the account that is signed in at the pages for people; a guest where the account has no user here yet.
+/// Returns the user of the account that is signed in on the website; a guest if the account has no user here yet.
 ///
-/// Errors: 401 for a session that is over, or a user who is shut out.
+/// Errors: 401 for an expired session or a deactivated user.
 async fn with_account(app: &Dataverse, db: &Db, token: &str, guest: Asker) -> Result<Asker, ApiError> {
     let Asking::Caller(caller) = app.context.asking_with(db, token).await? else {
         return Err(ApiError::unauthorized(BAD_KEY));
@@ -102,7 +104,7 @@ async fn with_account(app: &Dataverse, db: &Db, token: &str, guest: Asker) -> Re
     Ok(Asker { user: user.map(Arc::new), account: Some(account), ..guest })
 }
 
-/// The caller whose token this is. Errors: 401 `Bad API key`.
+/// Returns the caller with this token. Errors: 401 `Bad API key`.
 pub(crate) async fn with_token(
     app: &Dataverse,
     db: &Db,

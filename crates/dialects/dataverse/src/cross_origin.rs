@@ -1,4 +1,4 @@
-//! Cross-origin headers as the original's filter sends them: the same on every answer, for pages of every site.
+//! Cross-origin headers of the original's filter: the same on every answer, for all origins.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -11,14 +11,14 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET,POST,PUT,DELETE,OPTIONS");
-/// What requests of other pages may carry, if they do not ask for more.
+/// Allowed request headers, unless the request asks for specific ones.
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static("range,content-type,x-dataverse-key,accept");
-/// What other pages may read of an answer besides the usual.
+/// Response headers that pages of other origins may read, beyond the safelisted ones.
 const EXPOSED: HeaderValue = HeaderValue::from_static("content-encoding,content-range,accept-ranges");
-/// How long a browser may remember what is allowed, in seconds.
+/// How long browsers may cache the answer to a preflight request, in seconds.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("600");
 
-/// Puts the headers on an answer. No answer is for one page alone, and none takes cookies.
+/// Sets the headers on an answer. They allow any origin, without cookies.
 pub(crate) fn put(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
@@ -26,7 +26,7 @@ pub(crate) fn put(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
 }
 
-/// Answers `OPTIONS`, which asks what is allowed, and puts the headers on every other answer.
+/// Answers preflight requests (`OPTIONS`), and sets the headers on every other answer.
 pub(crate) async fn with_headers(request: Request, next: Next) -> Response {
     let is_question = *request.method() == Method::OPTIONS;
     let asked = request.headers().get(ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_question).cloned();

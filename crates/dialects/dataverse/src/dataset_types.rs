@@ -1,4 +1,4 @@
-//! Types of datasets: `dataset`, and those that the installation adds. `/api/datasets/datasetTypes`.
+//! Types of datasets: `dataset`, and those added by the installation. `/api/datasets/datasetTypes`.
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, licenses, stored};
 
-/// Types by number: body is a [`DatasetType`]. The default one is no record.
+/// Types by number: body is a [`DatasetType`]. The default type has no record.
 pub(crate) static DATASET_TYPE: Kind = Kind {
     columns: &[Column::one("name", Type::Text)],
     indexes: &[Index::unique(&["name"])],
     ..Kind::named("dataverse_dataset_type")
 };
 
-/// Name of the type that every installation has.
+/// Name of the type that exists in every installation.
 const DEFAULT: &str = "dataset";
 
 /// A type.
@@ -30,12 +30,12 @@ pub(crate) struct DatasetType {
     pub name: String,
     /// `Software`.
     pub display_name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Blocks that forms of the type have beside the collection's.
+    /// Blocks that forms of the type include in addition to the collection's.
     pub linked_metadata_blocks: Vec<String>,
-    /// Licences that may be chosen, by name; empty: all.
+    /// Licences that may be chosen, by name; empty for all.
     pub available_licenses: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ fn default_type() -> DatasetType {
     }
 }
 
-/// The type of that name. Errors: 400 `Invalid dataset type: …`.
+/// Returns the type with that name. Errors: 400 `Invalid dataset type: …`.
 pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<DatasetType, ApiError> {
     let invalid = || ApiError::bad_request(format!("Error parsing Json: Invalid dataset type: {name}"));
     find(view, name)?.ok_or_else(invalid)
@@ -68,9 +68,9 @@ fn find(view: &mut View<'_>, name_or_id: &str) -> Result<Option<DatasetType>, Ap
     }
 }
 
-/// The type of a new dataset in a collection.
+/// Returns the type of a new dataset in a collection.
 ///
-/// Errors: 400 for a type that there is not, or that the collection does not take.
+/// Errors: 400 for an unknown type, and for one that the collection does not allow.
 pub(crate) fn for_new(
     view: &mut View<'_>,
     collection: &Collection,
@@ -90,14 +90,15 @@ pub(crate) fn for_new(
     Err(ApiError::bad_request(text.clone()).with("fieldErrors", json!({"datasetType": text})))
 }
 
-/// Refuses a licence that the type does not offer.
+/// Accepts every licence.
 pub(crate) fn check_license(ty: &DatasetType, license: Option<i64>) -> Result<(), ApiError> {
-    // Types name licences for forms; what is sent over the interface is taken.
+    // The licences of a type only restrict forms; the API accepts any.
     let _ = (ty, license);
     Ok(())
 }
 
-/// The types that a collection takes: what it, or the nearest one above, says; else the default type alone.
+/// Returns the types that a collection allows: those that it, or its nearest ancestor, states; otherwise only the
+/// default type.
 pub(crate) fn allowed_names(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
     let own = |it: &Collection| it.more.get("allowedDatasetTypes").and_then(Value::as_array).cloned();
     let names = match own(collection) {
@@ -108,7 +109,7 @@ pub(crate) fn allowed_names(view: &mut View<'_>, collection: &Collection) -> Res
     Ok(names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-/// `allowedDatasetTypes` of a collection that says which it takes.
+/// Returns the `allowedDatasetTypes` of a collection as JSON.
 pub(crate) fn allowed_json(view: &mut View<'_>, collection: &Collection) -> Result<Value, ApiError> {
     let mut list = Vec::new();
     for name in allowed_names(view, collection)? {
@@ -226,7 +227,7 @@ async fn delete(call: Call) -> Answer {
     }
 }
 
-/// Changes a type and tells one of its lists before and after.
+/// Changes a type, and answers with one of its lists before and after.
 async fn changed(
     call: &Call,
     name: &'static str,
@@ -250,7 +251,7 @@ fn names_of(body: &Value) -> Vec<String> {
     body.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A list of names; what follows its closing bracket does not count, as in the original's parser.
+/// Parses a list of names; whatever follows its closing bracket is ignored, as by the original's parser.
 async fn read_names(call: &mut Call) -> Result<Vec<String>, ApiError> {
     let bytes = call.bytes().await?;
     let mut values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();

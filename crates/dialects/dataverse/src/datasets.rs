@@ -1,8 +1,8 @@
 //! Datasets: `/api/datasets` (sections 3 to 5 of the contract).
 //!
-//! A dataset is a small record that says which versions it has; what a version says is a record of its own, so that adding a
-//! file or setting a lock never rewrites metadata. Versions are numbered by *ordinals* from 1 in the order in which they
-//! were begun; files say from which ordinal to which they belong.
+//! A dataset is a small record that lists its versions; each version is a record of its own, so that adding a file or
+//! setting a lock never rewrites metadata. Versions are numbered by *ordinals*, from 1 in the order in which they were
+//! begun; the rows of files state the first and last ordinal that they belong to.
 
 pub(crate) mod archival;
 pub(crate) mod compare;
@@ -66,11 +66,11 @@ pub(crate) static DATASET: Kind = Kind {
 pub(crate) struct Dataset {
     /// Number.
     pub id: i64,
-    /// The collection it lies in.
+    /// The collection that contains it.
     pub owner: i64,
     /// `doi:10.5072/FK2/AB12CD`.
     pub pid: String,
-    /// The DOI alone, for look-ups over all kinds.
+    /// The bare DOI, for look-ups across all kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doi: Option<String>,
     /// `doi`, `hdl` or `perma`.
@@ -81,19 +81,19 @@ pub(crate) struct Dataset {
     pub identifier: String,
     /// `file1://10.5072/FK2/AB12CD`.
     pub storage_identifier: String,
-    /// Who made it.
+    /// Who created it.
     pub creator: i64,
-    /// When.
+    /// When it was created.
     pub create_time: String,
     /// When its first version was published, `2026-01-31`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publication_date: Option<String>,
     /// `dataset`, `software`, …
     pub dataset_type: String,
-    /// The guestbook that downloads are entered in.
+    /// The guestbook for its downloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guestbook: Option<i64>,
-    /// Most files.
+    /// Maximum number of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_count_limit: Option<i64>,
     /// Language of metadata.
@@ -102,10 +102,10 @@ pub(crate) struct Dataset {
     /// The date field that citations show instead of the publication date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub citation_date_field: Option<String>,
-    /// What keeps it from being changed, for a while.
+    /// Locks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<Lock>,
-    /// `true` when there are locks, so that they are found; set by [`put`].
+    /// `true` if there are locks, so that locked datasets can be found; set by [`put`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) is_locked: Option<bool>,
     /// The draft, if there is one.
@@ -114,32 +114,32 @@ pub(crate) struct Dataset {
     /// The newest version that was released and not deaccessioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released: Option<Numbered>,
-    /// The newest version that is no draft, deaccessioned or not.
+    /// The newest version that is not a draft, deaccessioned or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Numbered>,
     /// Ordinal of the newest version.
     pub last_ordinal: i64,
-    /// Most bytes of its files.
+    /// Storage quota for its files, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<i64>,
-    /// Whether it has a private URL, and which kind.
+    /// `None` without a private URL; otherwise whether the private URL is anonymised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview_anonymized: Option<bool>,
-    /// The harvesting client by which it came; none for datasets that lie here.
+    /// The harvesting client that imported it; `None` for local datasets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harvested_by: Option<String>,
-    /// Where it came from, as facets name it.
+    /// Its source, as the facet names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harvest_source: Option<String>,
-    /// The provider's name for its record.
+    /// The provider's identifier of its record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harvest_id: Option<String>,
-    /// Small settings by name: thumbnail file, curation status, storage driver.
+    /// Minor settings by name: thumbnail file, curation status, storage driver.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub more: Map<String, Value>,
 }
 
-/// The draft of a dataset, with what every change of it advances.
+/// The draft of a dataset, with the fields that every change to it updates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Draft {
@@ -147,13 +147,13 @@ pub(crate) struct Draft {
     pub version: i64,
     /// Position among the versions.
     pub ordinal: i64,
-    /// Counts changes, from 1.
+    /// Number of changes, from 1.
     pub internal: i64,
     /// When it was changed last.
     pub last_update_time: String,
 }
 
-/// A version that is no draft.
+/// A version that is not a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Numbered {
@@ -177,23 +177,23 @@ pub(crate) struct Lock {
     pub date: String,
     /// Name of the user.
     pub user: String,
-    /// Why.
+    /// Reason.
     #[serde(default)]
     pub message: String,
 }
 
 impl Dataset {
-    /// Where roles on it count.
+    /// Returns the place at which roles on it apply.
     pub(crate) fn place(&self) -> Place {
         Place::dataset(self.id, self.owner)
     }
 
-    /// Whether a version of it was ever released.
+    /// Returns whether a version of it was ever released.
     pub(crate) fn was_released(&self) -> bool {
         self.publication_date.is_some()
     }
 
-    /// `https://doi.org/10.5072/FK2/AB12CD`.
+    /// Returns its URL: `https://doi.org/10.5072/FK2/AB12CD`.
     pub(crate) fn persistent_url(&self) -> String {
         let rest = format!("{}/{}", self.authority, self.identifier);
         match self.protocol.as_str() {
@@ -204,7 +204,7 @@ impl Dataset {
     }
 }
 
-/// The stored form of a persistent identifier: `https://doi.org/10.5072/x` is `doi:10.5072/x`.
+/// Returns the stored form of a persistent identifier: `https://doi.org/10.5072/x` is `doi:10.5072/x`.
 pub(crate) fn canonical_pid(text: &str) -> String {
     let resolvers = [
         ("https://doi.org/", "doi:"),
@@ -219,12 +219,12 @@ pub(crate) fn canonical_pid(text: &str) -> String {
     found.map_or_else(|| text.to_owned(), |(scheme, rest)| format!("{scheme}{rest}"))
 }
 
-/// The dataset of that number.
+/// Returns the dataset with that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Dataset>, ApiError> {
     stored::get(view, &DATASET, &id.to_string())
 }
 
-/// The dataset of that persistent identifier, whatever its case.
+/// Returns the dataset with that persistent identifier, regardless of case.
 pub(crate) fn by_pid(view: &mut View<'_>, pid: &str) -> Result<Option<Dataset>, ApiError> {
     let value = pinakes_store::Value::Folded(canonical_pid(pid));
     let found = view.first(&DATASET, Expr::Is("pid".into(), value))?;

@@ -1,4 +1,4 @@
-//! Guestbooks at downloads: who must sign one, and what is entered.
+//! Guestbooks for downloads: who must sign one, and what is recorded.
 
 use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::{Map, Value, json};
@@ -11,7 +11,8 @@ use crate::grants::Permission;
 use crate::guestbooks::{self, Entry, Guestbook};
 use crate::{permissions, stored};
 
-/// The guestbook that a caller must sign before it may download files of a dataset.
+/// Returns the guestbook that a caller must sign before downloading files of a dataset; `None` for callers who may edit
+/// it.
 pub(crate) fn demanded(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -25,7 +26,7 @@ pub(crate) fn demanded(
     Ok((!is_editor).then_some(id))
 }
 
-/// Whether a user answered a guestbook when access to a file was asked for.
+/// Returns whether a user signed a guestbook when requesting access to a file.
 pub(crate) fn was_answered_at_request(
     view: &mut View<'_>,
     guestbook: i64,
@@ -56,7 +57,7 @@ fn entry(
     }
 }
 
-/// Enters a download of a file.
+/// Records a download of a file.
 pub(crate) fn note(
     txn: &mut Txn<'_>,
     id: i64,
@@ -68,18 +69,18 @@ pub(crate) fn note(
     guestbooks::record(txn, id, &entry(&dataset, now, asker, file, Map::new()))
 }
 
-/// When a guestbook is answered.
+/// The occasion of signing a guestbook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
-    /// When a file is downloaded.
+    /// A file is downloaded.
     Download,
-    /// When access to it is asked for.
+    /// Access to a file is requested.
     Request,
 }
 
-/// Enters what a caller says of itself; what it leaves out its account says.
+/// Records a caller's guestbook entry; values that it lacks are taken from the caller's account.
 ///
-/// Errors: 400 when the guestbook asks for more, or an answer is not one of its options.
+/// Errors: 400 if the guestbook requires more, or an answer is not one of its options.
 pub(crate) fn sign(
     txn: &mut Txn<'_>,
     id: i64,

@@ -13,23 +13,23 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 /// Plain text.
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 
-/// Any JSON, without an envelope.
+/// Returns any JSON, without an envelope.
 pub(crate) fn raw_json(status: StatusCode, value: &Value) -> Response {
     let body = stages::timed(Stage::Render, || value.to_string());
     answer::bytes(status, JSON, body)
 }
 
-/// 200 `{"status":"OK","data":…}`.
+/// Returns 200 `{"status":"OK","data":…}`.
 pub(crate) fn ok(data: impl Into<Value>) -> Answer {
     Ok(raw_json(StatusCode::OK, &json!({"status": "OK", "data": data.into()})))
 }
 
-/// 200 `{"status":"OK","data":{"message":…}}`.
+/// Returns 200 `{"status":"OK","data":{"message":…}}`.
 pub(crate) fn message(text: impl Into<String>) -> Answer {
     ok(json!({"message": text.into()}))
 }
 
-/// 200 `{"status":"OK","message":…,"data":…}`.
+/// Returns 200 `{"status":"OK","message":…,"data":…}`.
 pub(crate) fn message_and_data(text: impl Into<String>, data: impl Into<Value>) -> Answer {
     Ok(raw_json(
         StatusCode::OK,
@@ -37,18 +37,18 @@ pub(crate) fn message_and_data(text: impl Into<String>, data: impl Into<Value>) 
     ))
 }
 
-/// 200 `{"status":"OK","totalCount":…,"data":[…]}`.
+/// Returns 200 `{"status":"OK","totalCount":…,"data":[…]}`.
 pub(crate) fn page(n_all: u64, items: Vec<Value>) -> Answer {
     Ok(raw_json(StatusCode::OK, &json!({"status": "OK", "totalCount": n_all, "data": items})))
 }
 
-/// 201 with `Location`.
+/// Returns 201 with `Location`.
 pub(crate) fn created(location: &str, data: impl Into<Value>) -> Answer {
     let response = raw_json(StatusCode::CREATED, &json!({"status": "OK", "data": data.into()}));
     Ok(answer::with_header(response, LOCATION, location))
 }
 
-/// An object without the members that are `null`, which Dataverse leaves out everywhere.
+/// Returns an object without its `null` members, which Dataverse always leaves out.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),

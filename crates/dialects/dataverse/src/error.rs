@@ -1,4 +1,4 @@
-//! Refusals in Dataverse's shapes (section 0.2 of the contract).
+//! Errors in Dataverse's formats (section 0.2 of the contract).
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use pinakes_http::{Refusal, answer};
 use pinakes_store::StoreError;
 use serde_json::{Map, Value, json};
 
-/// What a handler gives.
+/// Result of handlers.
 pub(crate) type Answer = Result<Response, ApiError>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A refusal: `{"status":"ERROR","message":…}` with further members where a case has them.
+/// An error: `{"status":"ERROR","message":…}`, in some cases with further members.
 #[derive(Debug)]
 pub struct ApiError {
     /// Status of the answer.
@@ -23,54 +23,54 @@ pub struct ApiError {
     pub message: String,
     /// Further members of the envelope, e.g. `fieldErrors`.
     pub more: Map<String, Value>,
-    /// A refusal of the shell's helpers, which brings `Retry-After` and is logged.
+    /// A refusal of the shell's helpers, which adds `Retry-After` and is logged.
     refused: Option<Box<Refusal>>,
 }
 
 impl ApiError {
-    /// With a status and a message.
+    /// Returns an error with a status and a message.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), more: Map::new(), refused: None }
     }
 
-    /// 400: the request cannot be read.
+    /// Returns a 400: the request is malformed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// 401: the caller may not.
+    /// Returns a 401: the caller lacks the right.
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, message)
     }
 
-    /// 403: not in this state.
+    /// Returns a 403: not allowed in the current state.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, message)
     }
 
-    /// 404: there is no such thing.
+    /// Returns a 404: there is no such object.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// 409: it contradicts what is there.
+    /// Returns a 409: conflicts with the existing state.
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, message)
     }
 
-    /// 500 with a text that clients expect (collections with unusable fields).
+    /// Returns a 500 with a text that clients expect (collections with unusable fields).
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// With one more member of the envelope.
+    /// Adds a member to the envelope.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.more.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The shape of the router itself: with `code`, `requestUrl` and `requestMethod`.
+    /// Returns the error in the router's format: with `code`, `requestUrl` and `requestMethod`.
     #[must_use]
     pub fn routed(self, url: &str, method: &str) -> Self {
         let code = self.status.as_u16();
@@ -106,7 +106,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// What the shell refuses, in the envelope.
+/// Renders refusals of the shell in the envelope.
 pub(crate) fn render(refusal: &Refusal) -> Response {
     let body = if refusal.status() == StatusCode::INTERNAL_SERVER_ERROR {
         let message = "Internal server error. More details available at the server logs.";
@@ -127,7 +127,7 @@ impl From<Refusal> for ApiError {
 }
 
 impl ApiError {
-    /// Takes status and message from the refusal within.
+    /// Sets status and message from the wrapped refusal.
     fn named(mut self) -> Self {
         if let Some(refusal) = &self.refused {
             (self.status, self.message) = (refusal.status(), refusal.message());

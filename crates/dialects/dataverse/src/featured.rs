@@ -1,4 +1,4 @@
-//! Items that a collection features: a text with a picture, or a collection, dataset or file.
+//! Featured items of a collection: a text with an image, or a collection, dataset or file.
 //! `/api/dataverses/{id}/featuredItems`, `/api/dataverseFeaturedItems/{id}`.
 
 use bytes::Bytes;
@@ -31,11 +31,11 @@ pub(crate) static FEATURED: Kind = Kind {
     ..Kind::named("dataverse_featured_item")
 };
 
-/// Largest picture, in bytes (1 MB).
+/// Maximum size of an image, in bytes (1 MB).
 const IMAGE_BYTES: usize = 1_000_000;
-/// Items have numbers of their own.
+/// Items have a number sequence of their own.
 const NUMBERS: &str = "featured";
-/// Items of one collection.
+/// Maximum number of items of one collection.
 const ITEMS: usize = 50;
 
 /// An item.
@@ -46,10 +46,10 @@ pub(crate) struct Item {
     pub id: i64,
     /// The collection that features it.
     pub collection: i64,
-    /// What is said about it.
+    /// Its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Place among the items.
+    /// Position among the items.
     pub display_order: i64,
     /// `custom`, `dataverse`, `dataset` or `datafile`.
     #[serde(rename = "type")]
@@ -57,16 +57,16 @@ pub(crate) struct Item {
     /// The collection, dataset or file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<i64>,
-    /// How the object is named in answers: alias, persistent identifier or number.
+    /// Identifier of the object in answers: alias, persistent identifier or number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_identifier: Option<String>,
     /// The object's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_name: Option<String>,
-    /// Name of the picture's file.
+    /// Name of the image file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_name: Option<String>,
-    /// The picture.
+    /// The image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Blob>,
 }
@@ -86,12 +86,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/access/dataverseFeaturedItemImage/{item}", show_image)
 }
 
-/// Removes the items of a collection that goes away.
+/// Removes the items of a collection that is being deleted.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
     remove_where(txn, "collection", collection)
 }
 
-/// Removes the items that show files of a dataset which its published version has no more, or restricts.
+/// Removes the items for files of a dataset that its published version no longer contains, or restricts.
 pub(crate) fn remove_of_lost_files(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError> {
     for record in txn.find(&FEATURED, &Query::filter(Expr::Is("type".into(), "datafile".into())))? {
         let item: Item = stored::parsed(&record)?;
@@ -109,7 +109,7 @@ pub(crate) fn remove_of_lost_files(txn: &mut Txn<'_>, dataset: i64) -> Result<()
     Ok(())
 }
 
-/// Removes the items that show an object that goes away.
+/// Removes the items for an object that is being deleted.
 pub(crate) fn remove_of_object(txn: &mut Txn<'_>, object: i64) -> Result<(), ApiError> {
     remove_where(txn, "object", object)
 }
@@ -121,7 +121,7 @@ fn remove_where(txn: &mut Txn<'_>, path: &str, id: i64) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// A form: its fields in order, and files by the number of fields of the name `fileName` or `content` before them.
+/// A form: its fields in order, and files with the number of fields named `fileName` or `content` before each.
 #[derive(Default)]
 struct Form {
     fields: Vec<(String, String)>,
@@ -166,7 +166,8 @@ impl Form {
     }
 }
 
-/// HTML without what could run or change the page: text, links and simple marks stay.
+/// Sanitises HTML: keeps text, links and simple markup, and removes everything that could run scripts or change the
+/// page.
 fn clean(html: &str) -> String {
     ammonia::Builder::default()
         .add_generic_attributes(["class"])
@@ -176,12 +177,12 @@ fn clean(html: &str) -> String {
         .to_string()
 }
 
-/// Longest text of an item, in characters, after it was cleaned.
+/// Maximum length of an item's text, in characters, after sanitising.
 const CONTENT_CHARACTERS: usize = 15_000;
 
-/// The text of an item of that type: those that show an object have none.
+/// Returns the text of an item of that type; items for an object have none.
 ///
-/// Errors: 400 for an item that shows no object and has no text, or one that is too long.
+/// Errors: 400 for an item without object that has no text, or too long a text.
 fn content_of(ty: &str, given: Option<&str>) -> Result<Option<String>, ApiError> {
     if ty != "custom" {
         return Ok(None);
@@ -200,17 +201,17 @@ fn content_of(ty: &str, given: Option<&str>) -> Result<Option<String>, ApiError>
     Ok(Some(cleaned))
 }
 
-/// Whether bytes begin as a picture does.
+/// Returns whether bytes begin with the signature of an image format.
 fn is_image(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89PNG") || bytes.starts_with(b"\xff\xd8\xff") || bytes.starts_with(b"GIF8")
 }
 
-/// What is said of a file that is no picture, where one item is written.
+/// Message for a file that is not an image, when one item is written.
 const NO_PICTURE: &str = "Invalid image file type";
-/// The same where all items are written at once.
+/// The same message when all items are written at once.
 const NO_PICTURE_OF_LIST: &str = "Invalid file type. Only image files are allowed.";
 
-/// Stores a picture. Errors: 400 for other files.
+/// Stores an image. Errors: 400 for other files.
 async fn store_image(call: &Call, bytes: Bytes, refusal: &str) -> Result<Blob, ApiError> {
     if !is_image(&bytes) {
         return Err(ApiError::bad_request(refusal));
@@ -224,7 +225,7 @@ async fn store_image(call: &Call, bytes: Bytes, refusal: &str) -> Result<Blob, A
     upload.finish().await.map_err(failed)
 }
 
-/// Type and object of an item, as a form names them.
+/// Sets type and object of an item as a form names them.
 fn put_object(
     view: &mut View<'_>,
     item: &mut Item,
@@ -305,7 +306,7 @@ fn items_of(view: &mut View<'_>, collection: i64) -> Result<Vec<Item>, ApiError>
     Ok(all)
 }
 
-/// Whether what an item shows can be seen by the caller.
+/// Returns whether the caller may see the object of an item.
 fn is_shown(view: &mut View<'_>, asker: &Asker, item: &Item) -> Result<bool, ApiError> {
     let Some(object) = item.object else { return Ok(true) };
     Ok(match item.ty.as_str() {
@@ -380,7 +381,7 @@ async fn create(mut call: Call) -> Answer {
     envelope::ok(call.db().write(write).await?)
 }
 
-/// The item of a path, in a collection that the caller may edit.
+/// Returns the item of a path, after checking that the caller may edit its collection.
 fn named(view: &mut View<'_>, asker: &Asker, text: &str) -> Result<Item, ApiError> {
     let shown = text.parse().map_or_else(|_| text.to_owned(), amounts::with_commas);
     let missing =
@@ -436,7 +437,7 @@ async fn delete_all(call: Call) -> Answer {
     envelope::message("All featured items of this Dataverse have been successfully deleted.")
 }
 
-/// Makes the items what the form's lists say: one entry of each list an item, id 0 for new ones.
+/// Replaces all items by those in the form's lists: each list has one entry per item, with id 0 for new ones.
 async fn replace_all(mut call: Call) -> Answer {
     let mut form = Form::read(&mut call).await?;
     let n_items = form.all("content").len();
@@ -484,7 +485,7 @@ async fn replace_all(mut call: Call) -> Answer {
     envelope::ok(call.db().write(write).await?)
 }
 
-/// The picture of an item.
+/// Answers with the image of an item.
 async fn show_image(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("item").to_owned());
     let find = move |view: &mut View<'_>| -> Result<Blob, ApiError> {
@@ -501,10 +502,10 @@ async fn show_image(call: Call) -> Answer {
     Ok(pinakes_http::answer::with_body(StatusCode::OK, HeaderValue::from_static("image/png"), body))
 }
 
-/// Name of a collection's setting: the aliases of collections that its page features.
+/// Name of a setting of collections: the aliases of the collections that its page features.
 pub(crate) const COLLECTIONS: &str = "featured";
 
-/// `GET /dataverses/{id}/featured`: aliases, of those that the caller may see.
+/// `GET /dataverses/{id}/featured`: lists the aliases of those that the caller may see.
 async fn list_collections(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
@@ -528,7 +529,7 @@ fn aliases_of(collection: &Collection) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Features these collections and no others.
+/// Replaces the list of featured collections.
 async fn feature(call: &Call, aliases: Vec<String>) -> Result<String, ApiError> {
     if ITEMS < aliases.len() {
         return Err(ApiError::bad_request(format!("A dataverse features at most {ITEMS} dataverses.")));

@@ -1,19 +1,19 @@
-//! How often somebody sent feedback within the last hour.
+//! Rate limit of feedback, per sender and hour.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An hour, in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
-/// Senders that are remembered; the rest is forgotten with the hour.
+/// Number of senders above which those without feedback in the last hour are dropped.
 const SENDERS: usize = 10_000;
 
-/// Times by sender.
+/// Times of recent feedback by sender.
 #[derive(Clone, Default)]
 pub(crate) struct Feedback(Arc<Mutex<HashMap<String, Vec<i64>>>>);
 
 impl Feedback {
-    /// Whether one more is within the limit; counts it if so.
+    /// Returns whether another feedback is within the limit, and counts it if so.
     pub(crate) fn takes(&self, who: &str, limit_per_hour: u64, now_ms: i64) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if SENDERS < all.len() {

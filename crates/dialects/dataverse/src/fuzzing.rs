@@ -1,4 +1,5 @@
-//! What the fuzz targets of this crate (`fuzz/`) may call; in no build but theirs and that of the tests, which run them too.
+//! Entry points of the fuzz targets of this crate (`fuzz/`); compiled only for them and for the tests, which run them,
+//! too.
 
 use std::sync::LazyLock;
 
@@ -12,12 +13,12 @@ use crate::sword::atom;
 
 static SHIPPED: LazyLock<Registry> = LazyLock::new(Registry::shipped);
 
-/// Reads what stands behind `q=`.
+/// Parses the parameter `q`.
 pub fn search(text: &str) {
     let _ = query::parse(text, 0);
 }
 
-/// Loads a table of metadata blocks over those of a new server, and reads its own field JSON by it.
+/// Loads a table of metadata blocks over those of a new server, and parses its own field JSON with it.
 pub fn blocks(text: &str) {
     let mut registry = SHIPPED.clone();
     if registry.load(text).is_ok() {
@@ -26,10 +27,10 @@ pub fn blocks(text: &str) {
     }
 }
 
-/// Reads the metadata of a version as JSON and as JSON-LD.
+/// Parses the metadata of a version as JSON and as JSON-LD.
 ///
 /// # Panics
-/// What was read and written is not read again as the same.
+/// Writing the metadata and parsing it again gives a different result.
 pub fn metadata(bytes: &[u8]) {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(bytes) else { return };
     if let Ok(fields) = Fields::read(&SHIPPED, &Value::Object(body.clone()), Reading::Declared) {
@@ -40,20 +41,20 @@ pub fn metadata(bytes: &[u8]) {
     }
 }
 
-/// Reads a codebook of DDI.
+/// Parses a DDI codebook.
 ///
 /// # Panics
-/// What was read and written is not read again as the same.
+/// Writing the codebook and parsing it again gives a different result.
 pub fn codebook(bytes: &[u8]) {
     if let Ok(study) = ddi::read(&SHIPPED, bytes, |it| it.starts_with("doi:")) {
         is_kept(&study.fields);
     }
 }
 
-/// Reads an Atom entry of SWORD.
+/// Parses an Atom entry of SWORD.
 ///
 /// # Panics
-/// What was read and written is not read again as the same.
+/// Writing the entry and parsing it again gives a different result.
 pub fn entry(bytes: &[u8]) {
     if let Ok((fields, _)) = atom::read(&SHIPPED, bytes, "a@example.org") {
         is_kept(&fields);

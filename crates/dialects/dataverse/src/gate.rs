@@ -1,4 +1,4 @@
-//! Who may call `/api/admin` and `/api/builtin-users`.
+//! Access control for `/api/admin` and `/api/builtin-users`.
 
 use http::{StatusCode, Version};
 use serde_json::json;
@@ -7,9 +7,9 @@ use crate::app::Call;
 use crate::error::ApiError;
 use crate::settings::AdminAccess;
 
-/// Lets a call of `/api/admin` and `/api/builtin-users` through, as the configuration says.
+/// Checks that the configuration allows a call of `/api/admin` or `/api/builtin-users`.
 ///
-/// Errors: 503 in the shape of the original's filter.
+/// Errors: 503 in the format of the original's filter.
 pub(crate) fn check(call: &Call, version: Version) -> Result<(), ApiError> {
     let path = call.uri.path();
     let below_api = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api")).unwrap_or(path);

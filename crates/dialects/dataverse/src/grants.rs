@@ -1,4 +1,4 @@
-//! What is granted to whom, as it is kept: permissions by name, the places where they count, the roles of an assignee there.
+//! Stored grants: permissions by name, the places at which they apply, the roles of an assignee there.
 
 use pinakes_store::{Column, Expr, Index, Kind, Type, View};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ApiError;
 use crate::stored;
 
-/// What is granted: body is a [`Grant`].
+/// Grants: body is a [`Grant`].
 pub(crate) static GRANT: Kind = Kind {
     columns: &[
         Column::one("object", Type::Integer),
@@ -22,14 +22,14 @@ pub(crate) static GRANT: Kind = Kind {
     ..Kind::named("dataverse_grant")
 };
 
-/// A permission, in the order in which bits of roles are counted.
+/// A permission, in the order of the bits of roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Permission {
-    /// Make collections in a collection.
+    /// Create collections in a collection.
     AddDataverse,
-    /// Make datasets in a collection.
+    /// Create datasets in a collection.
     AddDataset,
-    /// See a collection that is not published.
+    /// See an unpublished collection.
     ViewUnpublishedDataverse,
     /// See drafts.
     ViewUnpublishedDataset,
@@ -43,7 +43,7 @@ pub(crate) enum Permission {
     ManageDataversePermissions,
     /// Assign roles on a dataset.
     ManageDatasetPermissions,
-    /// Let others download files.
+    /// Grant others access to files.
     ManageFilePermissions,
     /// Publish a collection.
     PublishDataverse,
@@ -53,14 +53,14 @@ pub(crate) enum Permission {
     LinkDataverse,
     /// Link a dataset.
     LinkDataset,
-    /// Delete a collection that is not published.
+    /// Delete an unpublished collection.
     DeleteDataverse,
     /// Delete a draft.
     DeleteDatasetDraft,
 }
 
 impl Permission {
-    /// All of them, in order.
+    /// All permissions, in order.
     pub(crate) const ALL: [Self; 16] = [
         Self::AddDataverse,
         Self::AddDataset,
@@ -80,40 +80,40 @@ impl Permission {
         Self::DeleteDatasetDraft,
     ];
 
-    /// As it is written: `AddDataverse`.
+    /// Returns the name in JSON: `AddDataverse`.
     pub(crate) fn name(self) -> String {
         format!("{self:?}")
     }
 
-    /// The permission of that name.
+    /// Returns the permission with that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 }
 
-/// Where something is to be done: an object with those above it that count.
+/// The place of an action: an object, with those above it whose roles apply as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The file, if it is about one.
+    /// The file, if the action is about one.
     pub file: Option<i64>,
-    /// The dataset, if it is about one or a file of it.
+    /// The dataset, if the action is about one or a file of it.
     pub dataset: Option<i64>,
-    /// The collection, or the one that the dataset is in.
+    /// The collection, or that of the dataset.
     pub collection: i64,
 }
 
 impl Place {
-    /// A collection.
+    /// Returns the place of a collection.
     pub(crate) fn collection(collection: i64) -> Self {
         Self { file: None, dataset: None, collection }
     }
 
-    /// A dataset in a collection.
+    /// Returns the place of a dataset in a collection.
     pub(crate) fn dataset(dataset: i64, collection: i64) -> Self {
         Self { file: None, dataset: Some(dataset), collection }
     }
 
-    /// A file of a dataset in a collection.
+    /// Returns the place of a file of a dataset in a collection.
     pub(crate) fn file(file: i64, dataset: i64, collection: i64) -> Self {
         Self { file: Some(file), dataset: Some(dataset), collection }
     }
@@ -123,7 +123,7 @@ impl Place {
     }
 }
 
-/// What one assignee holds on one object.
+/// The roles of one assignee on one object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Grant {
     /// The object: a collection, a dataset or a file.
@@ -134,7 +134,7 @@ pub(crate) struct Grant {
     pub roles: Vec<Assigned>,
 }
 
-/// One role that was assigned.
+/// An assigned role.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Assigned {
     /// Number of the assignment.
@@ -143,17 +143,17 @@ pub(crate) struct Assigned {
     pub role: i64,
 }
 
-/// The id of a grant.
+/// Returns the id of a grant.
 pub(crate) fn grant_id(object: i64, assignee: &str) -> String {
     format!("{object}/{assignee}")
 }
 
-/// What is granted on an object, each with its assignee.
+/// Returns the grants on an object, one per assignee.
 pub(crate) fn grants_on(view: &mut View<'_>, object: i64) -> Result<Vec<Grant>, ApiError> {
     stored::find_by(view, &GRANT, "object", object)
 }
 
-/// What is granted to any of these assignees, anywhere.
+/// Returns all grants to any of these assignees.
 pub(crate) fn grants_to(view: &mut View<'_>, assignees: &[String]) -> Result<Vec<Grant>, ApiError> {
     let values = assignees.iter().map(|it| it.as_str().into()).collect();
     stored::find(view, &GRANT, &pinakes_store::Query::filter(Expr::In("assignee".into(), values)))

@@ -1,4 +1,4 @@
-//! Groups to which roles are assigned: explicit ones of a collection, ranges of addresses, and mail domains.
+//! Groups to which roles can be assigned: explicit groups of a collection, IP groups, and groups by mail domain.
 
 pub(crate) mod addresses;
 pub(crate) mod domains;
@@ -23,35 +23,35 @@ pub(crate) static GROUP: Kind = Kind {
     ..Kind::named("dataverse_group")
 };
 
-/// A group that a collection keeps.
+/// An explicit group of a collection.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Group {
     /// Its number.
     pub id: i64,
-    /// The collection.
+    /// The collection that owns it.
     pub owner: i64,
     /// Its short name in the collection.
     pub alias: String,
-    /// `&explicit/{owner}-{alias}`.
+    /// Its identifier: `&explicit/{owner}-{alias}`.
     pub identifier: String,
     /// Its name.
     pub display_name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub description: String,
-    /// Assignees in it, other groups among them.
+    /// Its members: assignees, including other groups.
     #[serde(default)]
     pub members: Vec<String>,
 }
 
-/// The explicit group of that identifier.
+/// Returns the explicit group with that identifier.
 pub(crate) fn by_identifier(view: &mut View<'_>, identifier: &str) -> Result<Option<Group>, ApiError> {
     let found = view.first(&GROUP, Expr::Is("identifier".into(), identifier.into()))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// The explicit groups that have an assignee among their members.
+/// Returns the explicit groups that an assignee is a direct member of.
 pub(crate) fn with_member(view: &mut View<'_>, assignee: &str) -> Result<Vec<Group>, ApiError> {
     stored::find_by(view, &GROUP, "members", assignee)
 }
@@ -61,7 +61,7 @@ pub(crate) fn put(txn: &mut Txn<'_>, group: &Group) -> Result<(), ApiError> {
     stored::put(txn, &GROUP, &group.id.to_string(), group)
 }
 
-/// An assignee has another name now.
+/// Renames an assignee in all groups.
 pub(crate) fn rename_member(txn: &mut Txn<'_>, before: &str, after: &str) -> Result<(), ApiError> {
     for mut group in with_member(txn, before)? {
         for member in group.members.iter_mut().filter(|it| *it == before) {
@@ -72,7 +72,7 @@ pub(crate) fn rename_member(txn: &mut Txn<'_>, before: &str, after: &str) -> Res
     Ok(())
 }
 
-/// An assignee goes away.
+/// Removes an assignee that is being deleted from all groups.
 pub(crate) fn remove_member(txn: &mut Txn<'_>, assignee: &str) -> Result<(), ApiError> {
     for mut group in with_member(txn, assignee)? {
         group.members.retain(|it| it != assignee);
@@ -81,7 +81,7 @@ pub(crate) fn remove_member(txn: &mut Txn<'_>, assignee: &str) -> Result<(), Api
     Ok(())
 }
 
-/// A group goes away: nothing is granted to it any more, and no other group has it.
+/// Removes everything granted to a group that is being deleted, and its memberships in other groups.
 fn forget(txn: &mut Txn<'_>, identifier: &str) -> Result<(), ApiError> {
     for grant in grants::grants_to(txn, &[identifier.to_owned()])? {
         txn.delete(&GRANT, &grants::grant_id(grant.object, &grant.assignee))?;
@@ -89,12 +89,12 @@ fn forget(txn: &mut Txn<'_>, identifier: &str) -> Result<(), ApiError> {
     remove_member(txn, identifier)
 }
 
-/// Whether a text may be the short name of a group of addresses or mail domains.
+/// Returns whether a text is a valid short name of an IP group or a mail-domain group.
 fn is_alias(text: &str) -> bool {
     text.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_'))
 }
 
-/// Removes the groups of a collection that goes away, with what was granted to them.
+/// Removes the groups of a collection that is being deleted, and everything granted to them.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
     for group in stored::find_by::<Group>(txn, &GROUP, "owner", collection)? {
         forget(txn, &group.identifier)?;

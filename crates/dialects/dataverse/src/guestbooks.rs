@@ -1,4 +1,4 @@
-//! Guestbooks: what those who download are asked, and what they answered (section 12 of the contract).
+//! Guestbooks: the questions for those who download files, and their answers (section 12 of the contract).
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub(crate) static GUESTBOOK: Kind = Kind {
     ..Kind::named("dataverse_guestbook")
 };
 
-/// Downloads and what was answered before them, by number: body is a [`Entry`].
+/// Downloads with the answers to the guestbook, by number: body is an [`Entry`].
 pub(crate) static ENTRY: Kind = Kind {
     columns: &[
         Column::one("guestbook", Type::Integer),
@@ -46,66 +46,66 @@ pub(crate) static ENTRY: Kind = Kind {
 pub(crate) struct Guestbook {
     /// Number.
     pub id: i64,
-    /// The collection that keeps it.
+    /// The collection that owns it.
     pub collection: i64,
     /// Name.
     pub name: String,
-    /// Whether it may be used.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// Whether a mail address must be given.
+    /// Whether a mail address is required.
     pub email_required: bool,
-    /// Whether a name must be given.
+    /// Whether a name is required.
     pub name_required: bool,
-    /// Whether an institution must be given.
+    /// Whether an institution is required.
     pub institution_required: bool,
-    /// Whether a position must be given.
+    /// Whether a position is required.
     pub position_required: bool,
-    /// Questions of its own, as they are sent.
+    /// Custom questions, in the form of the API.
     pub custom_questions: Vec<Value>,
-    /// When it was made.
+    /// When it was created.
     pub create_time: String,
 }
 
-/// One download, with what was answered.
+/// A download with the answers to the guestbook.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Entry {
-    /// The guestbook; none when the dataset has none.
+    /// The guestbook; `None` if the dataset has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guestbook: Option<i64>,
-    /// Who it was; none for guests.
+    /// The user; `None` for guests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<i64>,
     /// The dataset.
     pub dataset: i64,
     /// The file.
     pub file: i64,
-    /// When.
+    /// Time.
     pub time: String,
-    /// Whether access was asked for, instead of a download.
+    /// Whether it is an access request instead of a download.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_request: bool,
-    /// Name, mail address, institution, position and answers, as they were given.
+    /// Name, mail address, institution, position and answers, as given.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub response: Map<String, Value>,
 }
 
-/// Enters a download.
+/// Stores an entry.
 pub(crate) fn record(txn: &mut Txn<'_>, id: i64, entry: &Entry) -> Result<(), ApiError> {
     stored::insert(txn, &ENTRY, &id.to_string(), entry)
 }
 
-/// Whether a user has left an entry.
+/// Returns whether a user has any entries.
 pub(crate) fn has_responses_of(view: &mut View<'_>, user: i64) -> Result<bool, ApiError> {
     Ok(n_responses_of(view, user)? != 0)
 }
 
-/// How many entries a user has left.
+/// Returns how many entries a user has.
 pub(crate) fn n_responses_of(view: &mut View<'_>, user: i64) -> Result<u64, ApiError> {
     Ok(view.count(&ENTRY, &Expr::Is("user".into(), user.into()))?)
 }
 
-/// What one user answered was answered by another.
+/// Transfers the entries of one user to another.
 pub(crate) fn hand_over(txn: &mut Txn<'_>, from: i64, into: i64) -> Result<(), ApiError> {
     for record in txn.find(&ENTRY, &Query::filter(Expr::Is("user".into(), from.into())))? {
         let mut entry: Entry = stored::parsed(&record)?;
@@ -115,7 +115,7 @@ pub(crate) fn hand_over(txn: &mut Txn<'_>, from: i64, into: i64) -> Result<(), A
     Ok(())
 }
 
-/// Removes the guestbooks of a collection that goes away; entries stay with their datasets.
+/// Removes the guestbooks of a collection that is being deleted; entries stay with their datasets.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
     for record in txn.find(&GUESTBOOK, &Query::filter(Expr::Is("collection".into(), collection.into())))? {
         txn.delete(&GUESTBOOK, &record.id)?;
@@ -123,12 +123,12 @@ pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result
     Ok(())
 }
 
-/// The guestbook of that number.
+/// Returns the guestbook with that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Guestbook>, ApiError> {
     stored::get(view, &GUESTBOOK, &id.to_string())
 }
 
-/// Whether a guestbook may be used in a collection: it is enabled, and kept there or above.
+/// Returns whether a guestbook may be used in a collection: it is enabled, and owned by it or a collection above.
 pub(crate) fn is_available(view: &mut View<'_>, id: i64, at: &Collection) -> Result<bool, ApiError> {
     let Some(guestbook) = by_id(view, id)?.filter(|it| it.enabled) else { return Ok(false) };
     let above = collections::with_owners(view, at.clone())?;
@@ -151,7 +151,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 impl Guestbook {
-    /// Takes over what a body says. Errors: 400.
+    /// Sets the members that a body states. Errors: 400.
     fn read(&mut self, body: &Map<String, Value>, first_id: i64) -> Result<(), ApiError> {
         let missing = |name: &str| {
             ApiError::bad_request(format!("Error parsing Guestbook data. Field '{name}' is mandatory"))
@@ -215,13 +215,13 @@ impl Guestbook {
     }
 }
 
-/// In how many datasets a guestbook is used, and how many entries it has.
+/// Returns how many datasets use a guestbook, and how many entries it has.
 fn counts(view: &mut View<'_>, id: i64) -> Result<(u64, u64), ApiError> {
     let used = view.count(&datasets::DATASET, &Expr::Is("guestbook".into(), id.into()))?;
     Ok((used, view.count(&ENTRY, &Expr::Is("guestbook".into(), id.into()))?))
 }
 
-/// The guestbook of a path, and its collection.
+/// Returns the guestbook of a path, and its collection.
 fn named(view: &mut View<'_>, text: &str) -> Result<(Guestbook, Collection), ApiError> {
     let missing = || ApiError::not_found(format!("Guestbook with ID {text} not found."));
     let guestbook: Guestbook = stored::get(view, &GUESTBOOK, text)?.ok_or_else(missing)?;
@@ -242,7 +242,7 @@ fn editable(view: &mut View<'_>, asker: &Asker, collection: &Collection) -> Resu
     permissions::require(view, asker, collection.place(), Permission::EditDataverse)
 }
 
-/// Most questions of a guestbook.
+/// Maximum number of questions of a guestbook.
 const QUESTIONS: i64 = 100;
 
 async fn create(mut call: Call) -> Answer {
@@ -329,10 +329,11 @@ async fn set_enabled(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// Name of a dataset's setting: whether its guestbook is answered when access is asked for.
+/// Name of a setting of datasets: whether the guestbook is answered when access is requested.
 const AT_REQUEST: &str = "guestbookAtRequest";
 
-/// Whether the guestbook of a dataset is answered when access to a restricted file is asked for, not when it is downloaded.
+/// Returns whether the guestbook of a dataset is answered when access to a restricted file is requested, instead of
+/// when it is downloaded.
 pub(crate) fn is_at_request(settings: &Settings, dataset: &Dataset) -> bool {
     dataset.more.get(AT_REQUEST).and_then(Value::as_bool).unwrap_or(settings.guestbook_at_request)
 }
@@ -366,7 +367,7 @@ async fn change_at_request(call: &Call, wished: Option<bool>) -> Result<(), ApiE
     call.db().write(write).await
 }
 
-/// Body is `true` or `false`.
+/// Sets that; the body is `true` or `false`.
 async fn set_at_request(mut call: Call) -> Answer {
     let text = call.text().await?;
     let wished = match text.trim().to_ascii_lowercase().as_str() {
@@ -384,11 +385,11 @@ async fn reset_at_request(call: Call) -> Answer {
     envelope::message(format!("Guestbook Entry At Request reset to default: {default}"))
 }
 
-/// Entries on one page, unless the caller says otherwise, and at most.
+/// Default and maximum number of entries per page.
 const MAX_ENTRIES: i64 = 1000;
 
 impl Entry {
-    /// What was done, as lists of entries name it.
+    /// Returns the name of the event in lists of entries.
     fn event(&self) -> &'static str {
         if self.is_request { "AccessRequest" } else { "Download" }
     }
@@ -412,7 +413,7 @@ impl Entry {
     }
 }
 
-/// The entries of a guestbook, newest first: `{"responses": [...], "pagination": {"totalResponses": 17, ...}}`.
+/// Lists the entries of a guestbook, newest first: `{"responses": [...], "pagination": {"totalResponses": 17, ...}}`.
 async fn list_responses(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let (limit, offset) = datasets::show::window(&call)?;
@@ -440,7 +441,8 @@ async fn list_responses(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// A cell of CSV, in quotes where it needs them. What a spreadsheet would take for a formula begins with an apostrophe.
+/// Returns a cell of CSV, in quotes where it needs them. What a spreadsheet would take for a formula begins with an
+/// apostrophe.
 fn cell(text: &str) -> String {
     let text = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{text}"),

@@ -118,7 +118,7 @@ impl Client {
         }))))
     }
 
-    /// Name in the facet of metadata sources.
+    /// Returns name in the facet of metadata sources.
     pub(crate) fn source(&self) -> &str {
         self.source_name.as_deref().unwrap_or(&self.nick_name)
     }
@@ -196,7 +196,7 @@ fn origin(url: &str) -> &str {
     url.get(start..).and_then(|rest| rest.find('/')).and_then(|at| url.get(..start + at)).unwrap_or(url)
 }
 
-/// The client of that nickname. Errors: 404 when there is none.
+/// Returns the client of that nickname. Errors: 404 when there is none.
 pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Client, ApiError> {
     let missing = || ApiError::not_found(format!("No such client: {name}"));
     stored::get(view, &CLIENT, name)?.ok_or_else(missing)

@@ -33,7 +33,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// The next number.
+    /// Returns the next number.
     ///
     /// Errors: more are taken than were asked for, a fault of ours.
     pub fn next(&mut self) -> Result<i64, ApiError> {
@@ -73,7 +73,7 @@ impl Ranges {
     }
 }
 
-/// The next number of a sequence of its own, for objects that are few.
+/// Returns the next number of a sequence of its own, for objects that are few.
 pub(crate) fn next_of(txn: &mut Txn<'_>, name: &str) -> Result<i64, ApiError> {
     let stored = txn.get(&SEQUENCE, name)?;
     let next = match stored {
@@ -84,8 +84,8 @@ pub(crate) fn next_of(txn: &mut Txn<'_>, name: &str) -> Result<i64, ApiError> {
     Ok(next)
 }
 
-/// A span of numbers that were given elsewhere is set aside, moved behind all that were given here: how far it is moved. The span of a
-/// tenant without objects stays where it is.
+/// Returns a span of numbers that were given elsewhere is set aside, moved behind all that were given here: how far it
+/// is moved. The span of a tenant without objects stays where it is.
 ///
 /// Errors: 400 for numbers that do not fit behind those of the tenant.
 pub(crate) fn span_set_aside(txn: &mut Txn<'_>, (low, high): (i64, i64)) -> Result<i64, ApiError> {
@@ -109,7 +109,7 @@ pub(crate) fn span_set_aside(txn: &mut Txn<'_>, (low, high): (i64, i64)) -> Resu
     Ok(distance)
 }
 
-/// The first of `n` numbers that nobody else gets.
+/// Returns the first of `n` numbers that nobody else gets.
 pub(crate) fn set_aside(txn: &mut Txn<'_>, n: i64) -> Result<i64, ApiError> {
     let stored = txn.get(&SEQUENCE, ID)?;
     let next = match stored {

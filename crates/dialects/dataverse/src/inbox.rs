@@ -87,7 +87,7 @@ fn superusers(view: &mut View<'_>, query: &Query) -> Result<Vec<User>, ApiError>
 
 const NOT_CONFIGURED: &str = "LocalContexts API configuration is not available.";
 
-/// Projects of a dataset at the Local Contexts Hub, which this installation does not ask.
+/// Returns projects of a dataset at the Local Contexts Hub, which this installation does not ask.
 async fn search_projects(call: Call) -> Answer {
     call.asker.user()?;
     let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);

@@ -108,7 +108,8 @@ const CUSTOMIZATIONS: [(&str, &str, &str); 6] = [
 /// Largest such file, in bytes.
 const CUSTOMIZATION_BYTES: u64 = 4 << 20;
 
-/// A file that an administrator named in a setting. A logo may be named as seen from the folder `docroot` beside the server's.
+/// Returns a file that an administrator named in a setting. A logo may be named as seen from the folder `docroot`
+/// beside the server's.
 async fn customization(call: Call) -> Answer {
     let wanted = call.param("type");
     let Some((_, setting, content_type)) = CUSTOMIZATIONS.iter().find(|it| it.0 == wanted) else {

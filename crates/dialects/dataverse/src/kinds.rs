@@ -62,7 +62,7 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
     ]
 });
 
-/// Every kind of the dialect.
+/// Returns every kind of the dialect.
 pub fn kinds() -> &'static [&'static Kind] {
     KINDS.as_slice()
 }

@@ -52,18 +52,18 @@ pub(crate) struct License {
     pub language_code: Option<String>,
 }
 
-/// The licence of that number.
+/// Returns the licence of that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<License>, ApiError> {
     stored::get(view, &LICENSE, &id.to_string())
 }
 
-/// The licence of that name.
+/// Returns the licence of that name.
 pub(crate) fn by_name(view: &mut View<'_>, name: &str) -> Result<Option<License>, ApiError> {
     let found = view.first(&LICENSE, Expr::Is("name".into(), name.into()))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// The licence of that URI, with or without a slash at the end.
+/// Returns the licence of that URI, with or without a slash at the end.
 pub(crate) fn by_uri(view: &mut View<'_>, uri: &str) -> Result<Option<License>, ApiError> {
     for text in [uri, uri.trim_end_matches('/')] {
         if let Some(found) = view.first(&LICENSE, Expr::Is("uri".into(), text.into()))? {
@@ -86,7 +86,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/licenses/{id}/:sortOrder/{order}", set_order)
 }
 
-/// All licences: the default first, then as they are ordered.
+/// Returns all licences: the default first, then as they are ordered.
 fn all(view: &mut View<'_>) -> Result<Vec<License>, ApiError> {
     let mut all: Vec<License> = stored::find(view, &LICENSE, &Query::filter(Expr::All))?;
     all.sort_by(|a, b| (!a.is_default, a.sort_order, &a.name).cmp(&(!b.is_default, b.sort_order, &b.name)));

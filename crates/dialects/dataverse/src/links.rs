@@ -33,17 +33,17 @@ pub(crate) struct Link {
     pub search: Option<i64>,
 }
 
-/// The id under which a link is kept.
+/// Returns the id under which a link is kept.
 pub(crate) fn id_of(linked: i64, collection: i64) -> String {
     format!("{linked}/{collection}")
 }
 
-/// The links that show an object.
+/// Returns the links that show an object.
 pub(crate) fn of(view: &mut View<'_>, linked: i64) -> Result<Vec<Link>, ApiError> {
     stored::find_by(view, &LINK, "linked", linked)
 }
 
-/// The links of a collection.
+/// Returns the links of a collection.
 pub(crate) fn in_collection(view: &mut View<'_>, collection: i64) -> Result<Vec<Link>, ApiError> {
     stored::find_by(view, &LINK, "collection", collection)
 }
@@ -68,7 +68,7 @@ pub(crate) fn remove_of(txn: &mut Txn<'_>, object: i64) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// Whether an object is linked to a collection or one above it.
+/// Returns whether an object is linked to a collection or one above it.
 pub(crate) fn of_collection_into(
     view: &mut View<'_>,
     object: i64,

@@ -97,13 +97,13 @@ impl Asked {
         Ok(Self { counted, parent, month, since, counts_local, counts_remote })
     }
 
-    /// Whether something of that day counts.
+    /// Returns whether something of that day counts.
     fn takes(&self, day: &str) -> bool {
         let month = day.get(..7).unwrap_or(day);
         self.month.as_deref().is_none_or(|it| month <= it) && self.since.as_deref().is_none_or(|it| it <= day)
     }
 
-    /// The days of all that is counted, each with how many, and the dataset.
+    /// Returns the days of all that is counted, each with how many, and the dataset.
     fn days(&self, view: &mut View<'_>) -> Result<Vec<(String, u64, i64)>, ApiError> {
         let below = below(view, self.parent.as_deref())?;
         let is_below = |id: i64| below.as_ref().is_none_or(|it| it.contains(&id));
@@ -157,7 +157,8 @@ impl Asked {
     }
 }
 
-/// The month of the path, up to which things count. Errors: 400 for text that is none, and for one that has not begun.
+/// Returns the month of the path, up to which things count. Errors: 400 for text that is none, and for one that has not
+/// begun.
 fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
     let Some(text) = Some(call.param("month")).filter(|it| !it.is_empty()) else { return Ok(None) };
     if !clock::is_day(&format!("{text}-01")) {
@@ -172,7 +173,7 @@ fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
     Ok(Some(text.to_owned()))
 }
 
-/// The collections from `alias` down; none for all.
+/// Returns the collections from `alias` down; none for all.
 fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, ApiError> {
     let Some(alias) = alias else { return Ok(None) };
     let top = collections::find(view, alias)?;
@@ -194,7 +195,7 @@ async fn total(call: Call) -> Answer {
     envelope::ok(json!({"count": call.db().read(Weight::Scan, find).await?}))
 }
 
-/// A value of a table.
+/// Returns a value of a table.
 fn cell(value: &Value) -> String {
     match value {
         Value::String(text) => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -202,7 +203,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Rows as JSON, or as CSV for those who ask for it.
+/// Returns rows as JSON, or as CSV for those who ask for it.
 fn table<const N: usize>(call: &Call, columns: [&str; N], rows: Vec<[Value; N]>) -> Answer {
     let wants_csv = call.header("accept").is_some_and(|it| it.contains("text/csv"));
     if wants_csv {
@@ -216,7 +217,7 @@ fn table<const N: usize>(call: &Call, columns: [&str; N], rows: Vec<[Value; N]>)
     envelope::ok(rows.into_iter().map(object).collect::<Vec<Value>>())
 }
 
-/// How many there were at the end of each month.
+/// Returns how many there were at the end of each month.
 async fn monthly(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
@@ -237,7 +238,7 @@ async fn monthly(call: Call) -> Answer {
     table(&call, ["date", "count"], rows)
 }
 
-/// Names with their counts, the largest first.
+/// Returns names with their counts, the largest first.
 fn sorted(counts: BTreeMap<String, u64>) -> Vec<[Value; 2]> {
     let mut rows: Vec<(String, u64)> = counts.into_iter().collect();
     rows.sort_by_key(|it| std::cmp::Reverse(it.1));
@@ -272,7 +273,7 @@ fn subjects_of(view: &mut View<'_>, dataset: i64) -> Result<Vec<String>, ApiErro
     Ok(Metadata(&blocks).many("subject").into_iter().map(str::to_owned).collect())
 }
 
-/// Name of a type of collections for people.
+/// Returns the name of a type of collections for people.
 fn category(ty: &str) -> String {
     let words: Vec<String> = ty
         .split('_')
@@ -299,7 +300,7 @@ async fn by_category(call: Call) -> Answer {
     table(&call, ["category", "count"], rows)
 }
 
-/// Files of released versions by content type, with their bytes.
+/// Returns files of released versions by content type, with their bytes.
 async fn by_type(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 3]>, ApiError> {
@@ -320,7 +321,7 @@ async fn by_type(call: Call) -> Answer {
     table(&call, ["contenttype", "count", "size"], rows)
 }
 
-/// The published collections as a tree, without those that are kept from the caller.
+/// Returns the published collections as a tree, without those that are kept from the caller.
 async fn tree(call: Call) -> Answer {
     let parent = call.query.filled("parentAlias").unwrap_or(":root").to_owned();
     let (asker, month) = (call.asker.clone(), asked_month(&call)?);

@@ -306,7 +306,7 @@ impl<'f> Finder<'f> {
     }
 }
 
-/// The collections in which the caller holds any role.
+/// Returns the collections in which the caller holds any role.
 async fn list_collections(call: Call) -> Answer {
     let asker = match owner(&call).await? {
         Ok(asker) => asker,

@@ -52,7 +52,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// A kind of notice about nothing in particular.
+    /// Returns a kind of notice about nothing in particular.
     pub(crate) fn of(notice: &'static str) -> Self {
         Self { notice, more: Map::new() }
     }
@@ -185,7 +185,7 @@ async fn count_unread(call: Call) -> Answer {
     envelope::ok(json!({"unreadCount": call.db().read(Weight::Scan, count).await?}))
 }
 
-/// The notice of the path, if it is the caller's.
+/// Returns the notice of the path, if it is the caller's.
 fn own(view: &mut View<'_>, id: &str, user: i64) -> Result<Notification, ApiError> {
     let found: Option<Notification> = stored::get(view, &NOTIFICATION, id)?;
     let missing = || ApiError::not_found(format!("Notification {id} not found."));

@@ -332,7 +332,7 @@ struct Request {
 }
 
 impl Request {
-    /// The document up to what the verb writes.
+    /// Returns the document up to what the verb writes.
     fn begin(&self, verb: Option<&str>, given: &crate::query::Query) -> Xml {
         let mut xml = Xml::document();
         xml.open(if verb.is_some() { "OAI-PMH" } else { "oai" }, ROOT);
@@ -567,13 +567,13 @@ fn unknown_format(prefix: &str) -> Fault {
     ("cannotDisseminateFormat", format!("The format '{prefix}' is not offered"))
 }
 
-/// An instant of a request; a day gets the time that it lacks. `None` for what is neither.
+/// Returns an instant of a request; a day gets the time that it lacks. `None` for what is neither.
 fn instant(text: &str, time: &str) -> Option<String> {
     let whole = if text.len() == 10 { format!("{text}{time}") } else { text.to_owned() };
     (text.is_empty() || clock::parse(&whole).is_some()).then_some(whole)
 }
 
-/// Every published dataset, without a set.
+/// Returns every published dataset, without a set.
 fn everything(view: &mut View<'_>) -> Result<Vec<Member>, ApiError> {
     let mut members: BTreeMap<String, Member> = BTreeMap::new();
     for id in index::public_datasets(view, Expr::All)? {

@@ -37,7 +37,7 @@ impl Format {
     }
 }
 
-/// The description: as the header or the parameter says, YAML when neither does.
+/// Returns the description: as the header or the parameter says, YAML when neither does.
 ///
 /// Errors: 400 for another format, and for a header that names one and a parameter that names the other.
 async fn show(call: Call, table: Table, is_elsewhere: IsElsewhere) -> Answer {

@@ -33,7 +33,7 @@ pub(crate) fn held(view: &mut View<'_>, asker: &Asker, place: Place) -> Result<P
     Ok(held)
 }
 
-/// Whether the caller may do one thing at a place.
+/// Returns whether the caller may do one thing at a place.
 pub(crate) fn may(
     view: &mut View<'_>,
     asker: &Asker,
@@ -82,7 +82,7 @@ fn granted(view: &mut View<'_>, assignees: &[String], place: Place) -> Result<Pe
     Ok(held)
 }
 
-/// Users who hold a role with one of the permissions on one of the objects.
+/// Returns users who hold a role with one of the permissions on one of the objects.
 pub(crate) fn holders_of(
     view: &mut View<'_>,
     objects: &[i64],

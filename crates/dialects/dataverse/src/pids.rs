@@ -58,7 +58,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(json!({"id": id, "state": state}))
 }
 
-/// Datasets that were never published and whose identifiers were given back.
+/// Returns datasets that were never published and whose identifiers were given back.
 async fn unreserved(call: Call) -> Answer {
     call.asker.superuser(REFUSAL)?;
     let find = |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
@@ -89,7 +89,7 @@ async fn providers(call: Call) -> Answer {
     envelope::ok(json!({ PROVIDER: specification }))
 }
 
-/// The provider that manages an identifier.
+/// Returns the provider that manages an identifier.
 async fn provider_of(call: Call) -> Answer {
     call.asker.user()?;
     let pid = canonical_pid(call.param("pid"));

@@ -24,12 +24,12 @@ impl Query {
         Self(Parameters::parse(text))
     }
 
-    /// Whether a parameter is `true`, or what stands for it when it is not given.
+    /// Returns whether a parameter is `true`, or what stands for it when it is not given.
     pub fn boolean(&self, name: &str, default: bool) -> bool {
         self.get(name).map_or(default, |it| it.eq_ignore_ascii_case("true"))
     }
 
-    /// A whole number; `None` when it is not given.
+    /// Returns a whole number; `None` when it is not given.
     ///
     /// Errors: 400 when it is something else.
     pub fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {

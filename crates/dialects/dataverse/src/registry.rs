@@ -25,7 +25,7 @@ struct Kept {
 }
 
 impl Registries {
-    /// The registry of a tenant: one read of a number tells whether the one in memory still holds.
+    /// Returns the registry of a tenant: one read of a number tells whether the one in memory still holds.
     pub(crate) async fn of(&self, db: &Db) -> Result<Arc<Registry>, ApiError> {
         let name = db.tenant().name().to_owned();
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
@@ -46,8 +46,8 @@ impl Registries {
     }
 }
 
-/// Names of the fields that hold mail addresses: those of every installation, and those of tables that were loaded since.
-/// They stand in no index of searches.
+/// Returns names of the fields that hold mail addresses: those of every installation, and those of tables that were
+/// loaded since. They stand in no index of searches.
 pub(crate) fn mail_fields(view: &mut View<'_>) -> Result<Arc<HashSet<String>>, ApiError> {
     static SHIPPED: LazyLock<Arc<HashSet<String>>> = LazyLock::new(|| Arc::new(mails(&Registry::shipped())));
     // Of the tables that were asked for last, so that a deposit does not read all of them again.

@@ -25,7 +25,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.get("/datasets/{id}/reviews", list)
 }
 
-/// Whether a review says that it is of a dataset: by the URL of the item that it reviews, or among its related datasets.
+/// Returns whether a review says that it is of a dataset: by the URL of the item that it reviews, or among its related
+/// datasets.
 fn is_of(blocks: &Value, dataset: &Dataset) -> bool {
     let metadata = Metadata(blocks);
     let url = dataset.persistent_url();

@@ -152,12 +152,12 @@ impl BuiltIn {
     }
 }
 
-/// The built-in roles.
+/// Returns the built-in roles.
 pub(crate) fn built_in() -> Vec<Role> {
     BUILT_IN.iter().map(BuiltIn::role).collect()
 }
 
-/// The role of that number.
+/// Returns the role of that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Role>, ApiError> {
     if let Some(it) = BUILT_IN.iter().find(|it| it.id == id) {
         return Ok(Some(it.role()));
@@ -165,7 +165,7 @@ pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Role>, ApiErr
     stored::get(view, &ROLE, &id.to_string())
 }
 
-/// The role of that short name.
+/// Returns the role of that short name.
 pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Role>, ApiError> {
     if let Some(it) = BUILT_IN.iter().find(|it| it.alias == alias) {
         return Ok(Some(it.role()));
@@ -182,7 +182,7 @@ pub(crate) fn permissions_of(view: &mut View<'_>, id: i64) -> Result<Vec<Permiss
     Ok(by_id(view, id)?.map(|it| it.permissions).unwrap_or_default())
 }
 
-/// The roles that belong to a collection.
+/// Returns the roles that belong to a collection.
 pub(crate) fn of_collection(view: &mut View<'_>, collection: i64) -> Result<Vec<Role>, ApiError> {
     stored::find_by(view, &ROLE, "ownerId", collection)
 }
@@ -218,7 +218,7 @@ pub(crate) fn remove(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A role from a body; number and owner are still to be set.
+/// Returns a role from a body; number and owner are still to be set.
 ///
 /// Errors: 400 for a missing field and for a permission that there is not.
 pub(crate) fn read(body: &Map<String, Value>) -> Result<Role, ApiError> {

@@ -35,7 +35,7 @@ const BASE_PATHS: &[&str] = &[
     "/users/:me",
 ];
 
-/// Every route of the dialect.
+/// Returns every route of the dialect.
 fn all() -> Routes {
     Routes::admitted_by(|app, params, parts, body| Box::pin(admission::admit(app, params, parts, body)))
         .with(files::add::routes)
@@ -125,12 +125,12 @@ fn all() -> Routes {
         .with(workflows::run::routes)
 }
 
-/// Every route's method and path.
+/// Returns every route's method and path.
 pub fn table() -> Vec<(Method, String)> {
     all().into_parts().1
 }
 
-/// Whether a path of the table is taken as it stands, not below `/api`.
+/// Returns whether a path of the table is taken as it stands, not below `/api`.
 fn is_elsewhere(path: &str) -> bool {
     BASE_PATHS
         .iter()
@@ -138,7 +138,7 @@ fn is_elsewhere(path: &str) -> bool {
         .any(|base| path.strip_prefix(base).is_some_and(|it| it.is_empty() || it.starts_with('/')))
 }
 
-/// The dialect as the shell serves it.
+/// Returns the dialect as the shell serves it.
 pub fn mount(context: Context, settings: Settings) -> Mount {
     let app = Dataverse::new(context, settings);
     let (router, _) = all().into_parts();

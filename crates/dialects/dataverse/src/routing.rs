@@ -130,7 +130,7 @@ impl Routes {
         self.router = router.route(path, axum::routing::on(filter, serve));
     }
 
-    /// The router, and every route's method and path.
+    /// Returns the router, and every route's method and path.
     pub(crate) fn into_parts(self) -> (Router<Dataverse>, Vec<(Method, String)>) {
         (self.router, self.table)
     }

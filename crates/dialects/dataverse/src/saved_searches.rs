@@ -166,7 +166,7 @@ impl SavedSearch {
         Ok(hits)
     }
 
-    /// Links what is found; tells what happened to each hit.
+    /// Returns links what is found; tells what happened to each hit.
     fn link(&self, txn: &mut Txn<'_>, app: &Dataverse) -> Result<Value, ApiError> {
         let Some(target) = collections::by_id(txn, self.definition_point_id)? else {
             return Ok(self.told("The collection is gone.", Vec::new()));

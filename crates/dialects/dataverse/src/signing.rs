@@ -40,7 +40,7 @@ pub(crate) fn sign(
     format!("{url}&token={token}")
 }
 
-/// The user for whom the request's URL was signed.
+/// Returns the user for whom the request's URL was signed.
 ///
 /// Errors: 401 when it was not, not for this method, or its time is over.
 pub(crate) fn verified_user(

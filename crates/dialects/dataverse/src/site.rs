@@ -14,7 +14,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/sendfeedback", send_feedback).post("/admin/feedback", send_feedback)
 }
 
-/// A text without tags.
+/// Returns a text without tags.
 pub(crate) fn plain(text: &str) -> String {
     let (mut out, mut in_tag) = (String::with_capacity(text.len()), false);
     for letter in text.chars() {

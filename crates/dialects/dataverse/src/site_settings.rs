@@ -11,13 +11,13 @@ use crate::routing::Routes;
 /// Settings by name, `:AllowSignUp`; body `{"value": "yes"}`. One for a language has the id `:Name/lang/de`.
 pub(crate) static SETTING: Kind = Kind::named("dataverse_setting");
 
-/// The value of a setting.
+/// Returns the value of a setting.
 pub(crate) fn get(view: &mut View<'_>, name: &str) -> Result<Option<String>, ApiError> {
     let Some(record) = view.get(&SETTING, name)? else { return Ok(None) };
     Ok(record.json()?["value"].as_str().map(str::to_owned))
 }
 
-/// Whether a setting is `true` or `yes`.
+/// Returns whether a setting is `true` or `yes`.
 pub(crate) fn is_true(view: &mut View<'_>, name: &str, default: bool) -> Result<bool, ApiError> {
     let value = get(view, name)?;
     Ok(value.map_or(default, |it| it.eq_ignore_ascii_case("true") || it.eq_ignore_ascii_case("yes")))
@@ -36,7 +36,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/admin/settings/{name}/lang/{language}", delete)
 }
 
-/// The id of the setting that a path names.
+/// Returns the id of the setting that a path names.
 fn id_of(call: &Call) -> String {
     match call.param("language") {
         "" => call.param("name").to_owned(),
@@ -56,7 +56,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, all).await?)
 }
 
-/// Settings that are objects or lists are shown as such.
+/// Returns settings that are objects or lists are shown as such.
 fn as_json(text: String) -> Value {
     match serde_json::from_str::<Value>(&text) {
         Ok(value) if value.is_object() || value.is_array() => value,
@@ -106,7 +106,7 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("Setting {id} deleted."))
 }
 
-/// All settings at once: those that the body does not name go away.
+/// Returns all settings at once: those that the body does not name go away.
 async fn replace_all(mut call: Call) -> Answer {
     let body = match call.json().await {
         Ok(Value::Object(body)) if !body.is_empty() => body,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 
-/// The body of a record.
+/// Returns the body of a record.
 ///
 /// Errors: what is stored is not of that type.
 pub(crate) fn parsed<T: DeserializeOwned>(record: &Record) -> Result<T, ApiError> {
@@ -15,7 +15,7 @@ pub(crate) fn parsed<T: DeserializeOwned>(record: &Record) -> Result<T, ApiError
         .map_err(|error| StoreError::Damaged(format!("record {:?}: {error}", record.id)).into())
 }
 
-/// The record with this id.
+/// Returns the record with this id.
 pub(crate) fn get<T: DeserializeOwned>(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -24,7 +24,7 @@ pub(crate) fn get<T: DeserializeOwned>(
     view.get(kind, id)?.as_ref().map(parsed).transpose()
 }
 
-/// The records of a query.
+/// Returns the records of a query.
 pub(crate) fn find<T: DeserializeOwned>(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -33,7 +33,7 @@ pub(crate) fn find<T: DeserializeOwned>(
     view.find(kind, query)?.iter().map(parsed).collect()
 }
 
-/// The records for which the value at `path` equals.
+/// Returns the records for which the value at `path` equals.
 pub(crate) fn find_by<T: DeserializeOwned>(
     view: &mut View<'_>,
     kind: &'static Kind,

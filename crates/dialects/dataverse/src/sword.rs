@@ -154,7 +154,7 @@ fn named_dataset(view: &mut View<'_>, pid: &str) -> Result<Dataset, ApiError> {
         .ok_or_else(|| ApiError::not_found(format!("Could not find dataset based on global id: {pid}")))
 }
 
-/// The dataset of the path, which the caller may change.
+/// Returns the dataset of the path, which the caller may change.
 fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, ApiError> {
     let dataset = named_dataset(view, pid)?;
     if !permissions::may(view, asker, dataset.place(), Permission::EditDataset)? {
@@ -164,7 +164,7 @@ fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, Ap
     Ok(dataset)
 }
 
-/// How the original words it that a lock is in the way.
+/// Returns how the original words it that a lock is in the way.
 fn locked(doing: &str, dataset: &Dataset) -> ApiError {
     let lock = dataset.locks.first().map_or("", |it| it.lock_type.as_str());
     let colon = if doing.starts_with("problem") { ":" } else { "" };
@@ -257,7 +257,7 @@ async fn list(call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, ATOM, text))
 }
 
-/// The receipt of a deposit.
+/// Returns the receipt of a deposit.
 fn receipt(base: &str, dataset: &Dataset, cited: Option<&str>) -> String {
     let edit = format!("{base}/edit/study/{}", dataset.pid);
     let media = format!("{base}/edit-media/study/{}", dataset.pid);
@@ -348,7 +348,7 @@ async fn publish_collection(call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, ATOM, xml.finish()))
 }
 
-/// The dataset of the path with its newest version, for those who may change it.
+/// Returns the dataset of the path with its newest version, for those who may change it.
 async fn opened(call: &Call) -> Result<(Dataset, Version, String), ApiError> {
     let (asker, pid) = (call.asker.clone(), call.param("pid").to_owned());
     let read = move |view: &mut View<'_>| {

@@ -92,7 +92,7 @@ fn editable(view: &mut View<'_>, asker: &Asker, collection: &Collection) -> Resu
     permissions::require(view, asker, collection.place(), Permission::EditDataverse)
 }
 
-/// The template of a path, and its collection.
+/// Returns the template of a path, and its collection.
 fn named(view: &mut View<'_>, text: &str) -> Result<(Template, Collection), ApiError> {
     let missing = || ApiError::not_found(format!("Template with id {text} - not found."));
     let template: Template = stored::get(view, &TEMPLATE, text)?.ok_or_else(missing)?;

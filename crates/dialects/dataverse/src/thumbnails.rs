@@ -37,12 +37,12 @@ const TALLEST: u32 = 4 * WIDEST;
 /// Images that are made smaller at once: others wait, so that no more than these are unpacked.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
 
-/// Whether pictures are made of files of a media type.
+/// Returns whether pictures are made of files of a media type.
 pub(crate) fn is_image(content_type: &str) -> bool {
     matches!(content_type, "image/png" | "image/jpeg" | "image/gif")
 }
 
-/// The picture of an image file; `None` for other files, and for images that cannot be read.
+/// Returns the picture of an image file; `None` for other files, and for images that cannot be read.
 pub(crate) async fn of_file(call: &Call, file: &DataFile, size: &str) -> Result<Option<Response>, ApiError> {
     let width = size.trim().parse().unwrap_or(WIDTH).clamp(1, WIDEST);
     if !has_picture(file) {
@@ -56,12 +56,12 @@ fn has_picture(file: &DataFile) -> bool {
     is_image(&file.content_type) && file.size <= IMAGE_BYTES
 }
 
-/// A picture as an answer.
+/// Returns a picture as an answer.
 pub(crate) fn png(bytes: Vec<u8>) -> Response {
     pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("image/png"), bytes)
 }
 
-/// An image that is kept, made small, as PNG.
+/// Returns an image that is kept, made small, as PNG.
 pub(crate) async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Option<Vec<u8>>, ApiError> {
     let blob: pinakes_blobs::Blob = blob.parse().map_err(crate::files::receive::store_fault)?;
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
@@ -80,7 +80,7 @@ pub(crate) async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Optio
     Ok(tokio::task::spawn_blocking(kept).await.ok().flatten())
 }
 
-/// An image made as narrow as `width`, as PNG; `None` for what cannot be read.
+/// Returns an image made as narrow as `width`, as PNG; `None` for what cannot be read.
 fn small(bytes: &[u8], width: u32) -> Option<Vec<u8>> {
     let mut reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format().ok()?;
     let mut limits = image::Limits::default();
@@ -152,19 +152,19 @@ fn choice(view: &mut View<'_>, dataset: &Dataset, ordinal: Option<i64>) -> Resul
         .map_or(Choice::None, |file| Choice::File(Box::new(file))))
 }
 
-/// The images of a version that everybody may have. Few files are looked at: a picture is an ornament.
+/// Returns the images of a version that everybody may have. Few files are looked at: a picture is an ornament.
 fn images(view: &mut View<'_>, dataset: &Dataset, ordinal: i64) -> Result<Vec<DataFile>, ApiError> {
     let first = rows::page_of_version(view, dataset.id, ordinal, 0, CANDIDATES)?;
     let files = rows::with_files(view, first)?.into_iter();
     Ok(files.filter(|(row, file)| is_offered(row, file)).map(|it| it.1).collect())
 }
 
-/// Whether everybody may have the image, so that it may be shown as a picture.
+/// Returns whether everybody may have the image, so that it may be shown as a picture.
 fn is_offered(row: &Row, file: &DataFile) -> bool {
     !row.restricted && file.embargo.is_none() && file.retention.is_none() && has_picture(file)
 }
 
-/// The routes of pictures of datasets.
+/// Returns the routes of pictures of datasets.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/datasets/{id}/thumbnail", show)
@@ -205,7 +205,7 @@ async fn bytes_of(call: &Call, choice: &Choice) -> Result<Option<Vec<u8>>, ApiEr
     }
 }
 
-/// A picture as a `data:` URL.
+/// Returns a picture as a `data:` URL.
 fn data_url(bytes: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(bytes))
 }
@@ -218,7 +218,7 @@ async fn show(call: Call) -> Answer {
     }
 }
 
-/// The small picture of an image file, for those who may download it.
+/// Returns the small picture of an image file, for those who may download it.
 async fn show_of_file(call: Call) -> Answer {
     let (wanted, asker) = (files::Wanted::of(&call)?, call.asker.clone());
     let today = clock::date(call.app.now_ms());
@@ -236,7 +236,7 @@ async fn show_of_file(call: Call) -> Answer {
     Ok(picture.unwrap_or_else(|| pinakes_http::answer::empty(StatusCode::NOT_FOUND)))
 }
 
-/// The picture of a version of a dataset, by the version's number.
+/// Returns the picture of a version of a dataset, by the version's number.
 async fn show_of_version(call: Call) -> Answer {
     let (id, asker) = (call.param("version").to_owned(), call.asker.clone());
     let read = move |view: &mut View<'_>| -> Result<Choice, ApiError> {
@@ -360,7 +360,7 @@ async fn upload(mut call: Call) -> Answer {
     envelope::message(format!("Thumbnail is now {}", data_url(&bytes)))
 }
 
-/// The picture of a form, under `file`: where it lies, and the picture made small.
+/// Returns the picture of a form, under `file`: where it lies, and the picture made small.
 ///
 /// Errors: 400 without one; 403 for one that is too large or cannot be read.
 pub(crate) async fn received(call: &mut Call) -> Result<(String, Vec<u8>), ApiError> {

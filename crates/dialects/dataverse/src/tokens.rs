@@ -51,13 +51,13 @@ pub(crate) enum Bearer {
     Preview(Preview),
 }
 
-/// The id that a token's text is kept under.
+/// Returns the id that a token's text is kept under.
 pub(crate) fn id_of(text: &str) -> String {
     hash_of(&text.trim().to_ascii_lowercase())
 }
 
 impl Token {
-    /// A new token of a user, good for a year.
+    /// Returns a new token of a user, good for a year.
     pub(crate) fn of_user(app: &Dataverse, user: i64) -> Self {
         Self {
             user: Some(user),
@@ -68,7 +68,7 @@ impl Token {
         }
     }
 
-    /// A new token of a private URL.
+    /// Returns a new token of a private URL.
     pub(crate) fn of_preview(app: &Dataverse, preview: Preview) -> Self {
         Self {
             user: None,
@@ -79,7 +79,7 @@ impl Token {
         }
     }
 
-    /// The text: a UUID of version 4 to look at.
+    /// Returns the text: a UUID of version 4 to look at.
     pub(crate) fn text(&self, app: &Dataverse, tenant: &str) -> String {
         let owner = format!("dataverse token {:?} {:?} {}", self.user, self.dataset, self.salt);
         let bytes = app.context.accounts().derived(tenant, &owner);
@@ -102,13 +102,13 @@ pub(crate) fn bearer(view: &mut View<'_>, id: &str, now_ms: i64) -> Result<Optio
     })
 }
 
-/// The token of a user.
+/// Returns the token of a user.
 pub(crate) fn of_user(view: &mut View<'_>, user: i64) -> Result<Option<Token>, ApiError> {
     let found = view.first(&TOKEN, Expr::Is("user".into(), user.into()))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// The token of a dataset's private URL.
+/// Returns the token of a dataset's private URL.
 pub(crate) fn of_dataset(view: &mut View<'_>, dataset: i64) -> Result<Option<Token>, ApiError> {
     let found = view.first(&TOKEN, Expr::Is("dataset".into(), dataset.into()))?;
     found.as_ref().map(stored::parsed).transpose()

@@ -54,7 +54,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/versions/{version}/toolparams/{tool}", dataset_parameters)
 }
 
-/// A manifest, checked.
+/// Returns a manifest, checked.
 ///
 /// Errors: 400 for what is missing, unknown or not enough.
 fn manifest(body: &Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
@@ -214,7 +214,7 @@ impl Values {
         }
     }
 
-    /// The parameters of a manifest, with their values; those without one are left out.
+    /// Returns the parameters of a manifest, with their values; those without one are left out.
     fn parameters(&self, tool: &Value) -> Vec<(String, Value)> {
         let list = tool["toolParameters"]["queryParameters"].as_array().into_iter().flatten();
         let pairs = list.filter_map(Value::as_object).flat_map(Map::iter);
@@ -226,7 +226,7 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The file of a path that the caller may see, with its dataset and version.
+/// Returns the file of a path that the caller may see, with its dataset and version.
 async fn values_of_file(call: &Call, locale: Option<String>) -> Result<(Value, Values), ApiError> {
     let (wanted, asker, tool) = (files::Wanted::of(call)?, call.asker.clone(), call.param("tool").to_owned());
     let (site_url, token) = (call.site_url(), call.asker.token.clone());
@@ -270,7 +270,7 @@ async fn values_of_file(call: &Call, locale: Option<String>) -> Result<(Value, V
     call.db().read(Weight::Point, read).await
 }
 
-/// The dataset of a path, in a version that the caller may see.
+/// Returns the dataset of a path, in a version that the caller may see.
 async fn values_of_dataset(
     call: &Call,
     wanted_version: String,
@@ -310,7 +310,7 @@ async fn wish(call: &mut Call) -> Result<(bool, Option<String>), ApiError> {
     Ok((body["preview"] == true, locale))
 }
 
-/// The URL that starts a tool: with the values in it, or with a signed URL under which the tool finds them.
+/// Returns the URL that starts a tool: with the values in it, or with a signed URL under which the tool finds them.
 fn url(call: &Call, tool: &Value, values: &Values, is_preview: bool) -> Answer {
     let own = tool["toolUrl"].as_str().unwrap_or_default();
     let mut url = own.to_owned();
@@ -355,7 +355,7 @@ fn url(call: &Call, tool: &Value, values: &Values, is_preview: bool) -> Answer {
     }))
 }
 
-/// A URL that the caller may hand on, for as long as it holds.
+/// Returns a URL that the caller may hand on, for as long as it holds.
 fn signed(call: &Call, url: &str, method: &str, minutes: i64) -> String {
     let user = call.asker.user.as_ref().map_or(":guest", |it| it.name.as_str());
     signing::sign(&call.app, call.tenant(), url, method, user, minutes)

@@ -97,7 +97,7 @@ async fn no_citations(call: Call) -> Answer {
     Err(ApiError::bad_request("No service that tells citations of datasets is configured."))
 }
 
-/// A metric, with other names that older clients use. Errors: 400 with those that there are.
+/// Returns a metric, with other names that older clients use. Errors: 400 with those that there are.
 fn metric_named(name: &str) -> Result<&'static str, ApiError> {
     let name = match name {
         "viewCount" => "viewsTotal",
@@ -187,7 +187,7 @@ fn is_month(text: &str) -> bool {
         && bytes.iter().enumerate().all(|(at, it)| if at == 4 { *it == b'-' } else { it.is_ascii_digit() })
 }
 
-/// The report that `reportOnDisk` names on the server's machine, or that the body is.
+/// Returns the report that `reportOnDisk` names on the server's machine, or that the body is.
 ///
 /// Errors: 400 for a file that is not there, is too long, or holds no JSON.
 async fn report(call: &mut Call) -> Result<Value, ApiError> {
@@ -240,7 +240,7 @@ async fn take_in(mut call: Call) -> Answer {
     envelope::message(format!("Dummy Data has been added to dataset {id}"))
 }
 
-/// The dataset that a report names by `10.5072/FK2/AB12CD`, with or without `doi:`.
+/// Returns the dataset that a report names by `10.5072/FK2/AB12CD`, with or without `doi:`.
 fn named(view: &mut View<'_>, ids: &[String]) -> Result<Option<Dataset>, ApiError> {
     for id in ids {
         for pid in [id.clone(), format!("doi:{id}")] {
@@ -260,7 +260,7 @@ pub(crate) fn remove_of_dataset(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiErr
     Ok(())
 }
 
-/// The month that a path or parameter asks for. Errors: 400.
+/// Returns the month that a path or parameter asks for. Errors: 400.
 fn month_of(call: &Call) -> Result<Option<String>, ApiError> {
     let month = call.param("month");
     match month {
@@ -272,7 +272,7 @@ fn month_of(call: &Call) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// The country that is asked for. Errors: 400 for what is no code of two letters.
+/// Returns the country that is asked for. Errors: 400 for what is no code of two letters.
 fn country_of(call: &Call) -> Result<Option<String>, ApiError> {
     let Some(country) = call.query.filled("country").map(str::to_lowercase) else { return Ok(None) };
     if country.len() != 2 || !country.bytes().all(|it| it.is_ascii_lowercase()) {
@@ -310,7 +310,7 @@ fn sum(all: &[Usage], metric: &str) -> u64 {
     all.iter().fold(0, |sum, it| sum.saturating_add(it.count(metric)))
 }
 
-/// All counts that everybody may know: those of published datasets.
+/// Returns all counts that everybody may know: those of published datasets.
 async fn public_counts(call: &Call) -> Result<Vec<Usage>, ApiError> {
     let country = country_of(call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<Usage>, ApiError> {

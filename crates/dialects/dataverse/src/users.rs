@@ -92,7 +92,7 @@ impl User {
         format!("@{}", self.name)
     }
 
-    /// The name to show.
+    /// Returns the name to show.
     pub fn display_name(&self) -> String {
         format!("{} {}", self.first_name, self.last_name).trim().to_owned()
     }
@@ -125,12 +125,12 @@ impl User {
     }
 }
 
-/// The user of that number.
+/// Returns the user of that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<User>, ApiError> {
     stored::get(view, &USER, &id.to_string())
 }
 
-/// The user of that name, whatever its case.
+/// Returns the user of that name, whatever its case.
 pub(crate) fn by_name(view: &mut View<'_>, name: &str) -> Result<Option<User>, ApiError> {
     let value = pinakes_store::Value::Folded(name.to_owned());
     let found = view.first(&USER, Expr::Is("name".into(), value))?;
@@ -142,21 +142,21 @@ pub(crate) fn put(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
     stored::put(txn, &USER, &user.id.to_string(), user)
 }
 
-/// The user of that mail address, whatever its case.
+/// Returns the user of that mail address, whatever its case.
 pub(crate) fn by_email(view: &mut View<'_>, email: &str) -> Result<Option<User>, ApiError> {
     let value = pinakes_store::Value::Folded(email.trim().to_owned());
     let found = view.first(&USER, Expr::Is("email".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// The user of an account of the server.
+/// Returns the user of an account of the server.
 pub(crate) fn by_account(view: &mut View<'_>, account: &str) -> Result<Option<User>, ApiError> {
     let value = pinakes_store::Value::Text(account.to_owned());
     let found = view.first(&USER, Expr::Is("account".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// The user that an identifier, `@name`, or a number names.
+/// Returns the user that an identifier, `@name`, or a number names.
 ///
 /// Errors: 400 `User … not found.`
 pub(crate) fn identified(view: &mut View<'_>, text: &str) -> Result<User, ApiError> {

@@ -72,18 +72,18 @@ async fn show_field(call: Call) -> Answer {
     envelope::ok(json)
 }
 
-/// Whether a value of a field may occur more than once in a dataset.
+/// Returns whether a value of a field may occur more than once in a dataset.
 fn may_repeat(registry: &Registry, field: &FieldType) -> bool {
     field.is_multiple || field.parent.is_some_and(|at| registry.at(at).is_multiple)
 }
 
-/// The name by which facets of a field are asked for in `fq`.
+/// Returns the name by which facets of a field are asked for in `fq`.
 fn index_facet_name(registry: &Registry, field: &FieldType) -> String {
     let end = if may_repeat(registry, field) { "_ss" } else { "_s" };
     format!("{}{end}", field.name)
 }
 
-/// The names of all fields: those within others, and those that stand for themselves.
+/// Returns the names of all fields: those within others, and those that stand for themselves.
 async fn list_names(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let names = |is_wanted: &dyn Fn(&FieldType) -> bool| -> Vec<Value> {
@@ -97,7 +97,7 @@ async fn list_names(call: Call) -> Answer {
     }))
 }
 
-/// The subjects that datasets may have.
+/// Returns the subjects that datasets may have.
 async fn list_subjects(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let terms = registry.field("subject").map(|it| it.vocabulary.as_slice()).unwrap_or_default();

@@ -98,12 +98,12 @@ impl Workflow {
     }
 }
 
-/// The workflow of that number.
+/// Returns the workflow of that number.
 fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Workflow>, ApiError> {
     stored::get(view, &WORKFLOW, &id.to_string())
 }
 
-/// The workflow that a trigger begins.
+/// Returns the workflow that a trigger begins.
 fn of_trigger(view: &mut View<'_>, trigger: Trigger) -> Result<Option<Workflow>, ApiError> {
     let Some(record) = view.get(&TRIGGERED, trigger.name())? else { return Ok(None) };
     match record.json()?["workflow"].as_i64() {

@@ -31,7 +31,7 @@ enum Content {
 }
 
 impl Element {
-    /// The root of a document.
+    /// Returns the root of a document.
     ///
     /// Errors: why the document cannot be read.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
@@ -99,19 +99,19 @@ impl Element {
         Ok(Self { name: start.local_name().as_ref().to_owned(), attributes, ..Self::default() })
     }
 
-    /// An attribute's value; empty when it is not there.
+    /// Returns an attribute's value; empty when it is not there.
     pub(crate) fn attribute(&self, name: &str) -> &str {
         self.attributes.iter().find(|it| it.0 == name).map_or("", |it| it.1.trim())
     }
 
-    /// The elements of a path below this one: `citation/titlStmt/titl`.
+    /// Returns the elements of a path below this one: `citation/titlStmt/titl`.
     pub(crate) fn all<'a>(&'a self, path: &str) -> Vec<&'a Self> {
         path.split('/').fold(vec![self], |found, name| {
             found.into_iter().flat_map(Self::children).filter(|it| it.name == name).collect()
         })
     }
 
-    /// The elements right below it.
+    /// Returns the elements right below it.
     pub(crate) fn children(&self) -> impl Iterator<Item = &Self> {
         self.content.iter().filter_map(|it| match it {
             Content::Element(element) => Some(element),
@@ -119,7 +119,7 @@ impl Element {
         })
     }
 
-    /// All text in it, that of the elements below it too, in the order of the document.
+    /// Returns all text in it, that of the elements below it too, in the order of the document.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         self.add_text(&mut text);

@@ -1,4 +1,4 @@
-//! Arcs: one, those of a topic, those at a topic.
+//! Arcs: a single arc, the arcs of a topic, the arcs that point at a topic.
 
 use std::ops::ControlFlow;
 
@@ -25,7 +25,7 @@ use crate::names::DEFAULT_SCOPE;
 use crate::text::after_prefix;
 use crate::validators::Condition;
 
-/// Topics that a page of all arcs looks at.
+/// Maximum number of topics that one page of all arcs reads.
 const SEEN_TOPICS: u64 = 1_000;
 /// Topics whose arcs are relabelled in one transaction.
 const RELABELLED_AT_ONCE: usize = 500;
@@ -37,7 +37,7 @@ pub(super) fn routes() -> Router<Conclave> {
         .route("/topics/v1/{map}/associations/labels", post(labels))
 }
 
-/// Of a topic (`parent`), at a topic (`reference`), or of the whole map.
+/// Lists the arcs that a topic owns (`parent`), those that point at it (`reference`), or those of the whole map.
 async fn arcs(call: Reading) -> Answer {
     let Some(id) = call.params.0.get("parent") else {
         return match call.params.0.get("reference") {
@@ -56,7 +56,7 @@ async fn arcs(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
 }
 
-/// Arcs at a topic, as those of a topic are told.
+/// Lists the arcs that point at a topic, in the same form as those that a topic owns.
 async fn at_topic(call: &Reading, id: String) -> Answer {
     let (which, limit) = (Which::of(&call.params), call.params.limit()? as usize);
     let (after, is_ids) = (call.params.0.get("after").map(str::to_owned), is_ids(call)?);
@@ -79,7 +79,7 @@ async fn at_topic(call: &Reading, id: String) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
 }
 
-/// Whether ids alone are asked for.
+/// Returns whether only ids are requested.
 fn is_ids(call: &Reading) -> Result<bool> {
     match call.params.0.get("view") {
         None => Ok(false),
@@ -92,8 +92,8 @@ fn told(parent: &str, arc: &Arc, is_ids: bool) -> Value {
     if is_ids { json!(arc.id) } else { document::arc(parent, arc) }
 }
 
-/// All arcs of a map in the order of their topics and ids. A page looks at some topics: one with fewer arcs than were asked
-/// for, or without any, is followed by others as long as it says where they begin.
+/// Lists all arcs of a map, ordered by topic and id. A page reads a limited number of topics, so it may hold fewer arcs
+/// than requested, or none; the list goes on for as long as a page names where the next one begins.
 async fn of_map(call: Reading) -> Answer {
     let (which, limit) = (Which::of(&call.params), call.params.limit()? as usize);
     let is_ids = is_ids(&call)?;
@@ -133,7 +133,7 @@ async fn of_map(call: Reading) -> Answer {
                 items.extend(arcs.into_iter().map(|it| told(&topic.id, it, is_ids)));
                 match (more, items.len() == limit) {
                     (Some(last), _) => next = Some(cursor(&[&topic.id, &last])),
-                    // All of this topic is told, and the page is full.
+                    // All arcs of this topic are listed, and the page is full.
                     (None, true) => next = Some(cursor(&[&topic.id, &char::MAX.to_string()])),
                     (None, false) => return ControlFlow::Continue(()),
                 }
@@ -221,7 +221,8 @@ async fn remove_arc(call: Editing) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Sets a metadata on every arc at a topic, of one type and role: some hundred owners in each transaction.
+/// Sets a metadata entry on every arc of one type and role that points at a topic, for some hundred owners per
+/// transaction.
 async fn labels(call: Editing, body: Body) -> Answer {
     let value = call.json(body).await?;
     let text = |name: &str| {

@@ -1,4 +1,4 @@
-//! Many operations in one request, one a line (section 10.6 of the contract).
+//! Many operations in one request, one per line (section 10.6 of the contract).
 
 use axum::Router;
 use axum::body::Body;
@@ -15,16 +15,16 @@ use crate::edit::Edit;
 use crate::error::{ConclaveError, Result};
 use crate::model::{Arc, Metadata, Occurrence, Topic};
 
-/// Operations of one transaction.
+/// Operations per transaction.
 const CHUNK_LINES: usize = 10_000;
-/// Errors told of.
+/// Maximum number of errors that are reported.
 const ERRORS_MAX: usize = 20;
 
 pub(super) fn routes() -> Router<Conclave> {
     Router::new().route("/topics/v1/{map}/batch", post(batch))
 }
 
-/// One operation, read.
+/// One parsed operation.
 #[derive(Debug, Clone)]
 enum Operation {
     PutTopic(Topic),
@@ -45,7 +45,7 @@ impl Operation {
             Some(Value::String(op)) => op,
             _ => return Err(ConclaveError::bad_request("op is missing")),
         };
-        // What an operation is about may stand in a member of that name.
+        // The object of an operation may be given in a member of that name.
         let inner = op.split_once('-').and_then(|(_, what)| object.get_mut(what)).filter(|it| it.is_object());
         if let Some(inner) = inner {
             value = inner.take();
@@ -106,7 +106,7 @@ impl Operation {
     }
 }
 
-/// All is read before anything is written; a chunk of lines is one transaction, all or nothing.
+/// Parses all lines before writing anything. Each chunk of lines is one transaction: all or nothing.
 async fn batch(call: Editing, body: Body) -> Answer {
     let bytes = call.received(body).await?;
     let (mut operations, mut errors) = (Vec::new(), Vec::new());

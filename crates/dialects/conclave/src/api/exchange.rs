@@ -32,13 +32,14 @@ use crate::model::{Topic, key};
 use crate::projection::{beside, part_to_map};
 use crate::text::after_prefix;
 
-/// Topics that one import by HTTP may bring; it is one transaction. More are loaded by `pinakes import topics`.
+/// Maximum number of topics in one import by HTTP, which is one transaction. Larger maps are loaded by `pinakes import
+/// topics`.
 const TOPICS_MAX: usize = 100_000;
-/// Topics that one export may hold in memory; a larger map is exported by `pinakes export topics`.
+/// Maximum number of topics that one export may hold in memory; a larger map is exported by `pinakes export topics`.
 const EXPORTED_MAX: u64 = 200_000;
-/// Topics, and statements of templates, that a conversion makes: whoever asks may have no account.
+/// Maximum number of topics, and of template statements, that a conversion may produce: the caller may have no account.
 const CONVERTED_STATEMENTS_MAX: usize = 2_000_000;
-/// Documents of a bundle.
+/// Maximum number of documents in a bundle.
 const BUNDLE_MAX: usize = 256;
 
 pub(super) fn routes() -> Router<Conclave> {
@@ -56,7 +57,7 @@ fn format_named(name: &str) -> Result<Format> {
     Format::named(name).ok_or_else(|| not_known(name))
 }
 
-/// What a parameter names, or without it the type of the body.
+/// Returns the source that a parameter names or, without it, that of the body's media type.
 fn source_of(call: &Reading, parameter: &str) -> Result<Source> {
     if let Some(name) = call.params.0.get(parameter) {
         return Source::named(name).ok_or_else(|| not_known(name));
@@ -70,7 +71,7 @@ fn source_of(call: &Reading, parameter: &str) -> Result<Source> {
     })
 }
 
-/// The format to write: the parameter `to`, or the first that `Accept` names.
+/// Returns the format to write: that of the parameter `to`, or the first one in `Accept`.
 fn target_of(call: &Reading) -> Result<Format> {
     if let Some(name) = call.params.0.get("to") {
         return format_named(name);
@@ -84,7 +85,7 @@ fn target_of(call: &Reading) -> Result<Format> {
     })
 }
 
-/// A body, unpacked if it is gzip.
+/// Returns a body, decompressed if it is gzip.
 async fn received(app: &Conclave, headers: &HeaderMap, body: Body) -> Result<Bytes> {
     let limits = app.context.limits();
     let most = app.settings.import_bytes;
@@ -95,7 +96,7 @@ async fn received(app: &Conclave, headers: &HeaderMap, body: Body) -> Result<Byt
     }
 }
 
-/// What gzip packed, up to a bound.
+/// Decompresses gzip, up to a limit.
 fn unpacked(bytes: &[u8], most: u64) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     flate2::read::MultiGzDecoder::new(bytes)
@@ -108,14 +109,14 @@ fn unpacked(bytes: &[u8], most: u64) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// What an import brought: the document, and others of the same bundle that it may merge, by name.
+/// What an import received: the document and, by name, the other documents of the bundle that it may merge.
 #[derive(Default)]
 struct Bundle {
     document: Vec<u8>,
     others: BTreeMap<String, Vec<u8>>,
 }
 
-/// The parts of a form. The first is the document, the others are what it merges, by their file names.
+/// Splits a form into its parts. The first is the document; the others, by file name, are the documents that it merges.
 async fn bundle(boundary: &str, bytes: Bytes, most: u64) -> Result<Bundle> {
     let wrong =
         |error: multer::Error| ConclaveError::bad_request(format!("the bundle cannot be read: {error}"));
@@ -140,7 +141,7 @@ async fn bundle(boundary: &str, bytes: Bytes, most: u64) -> Result<Bundle> {
     Ok(out)
 }
 
-/// What an import will do.
+/// The parameters of an import.
 struct Wanted {
     source: Source,
     map: String,
@@ -150,14 +151,14 @@ struct Wanted {
     is_strict: bool,
 }
 
-/// What is read and checked, ready to be written.
+/// What was read and checked, ready to be written.
 enum Prepared {
     Topics(Vec<Ready>),
     Map(Mapped, Existing),
 }
 
 impl Prepared {
-    /// What a dry run checks beyond reading.
+    /// Makes the checks of a dry run that go beyond reading.
     fn check(&self) -> Result<()> {
         match self {
             Prepared::Topics(_) => Ok(()),
@@ -173,7 +174,7 @@ impl Prepared {
     }
 }
 
-/// Reads and checks, and tells what there is.
+/// Reads and checks the input, and describes what it holds.
 fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Prepared, Value)> {
     let mut gathered = Gathered::default();
     let mut told = json!({});
@@ -231,7 +232,7 @@ fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Prepared, Value)> {
     Ok((Prepared::Topics(ready), told))
 }
 
-/// All is read and checked before anything is written, in one transaction.
+/// Reads and checks everything before writing it, in one transaction.
 async fn import(call: Administering, body: Body) -> Answer {
     let source = source_of(&call, "format")?;
     let existing = match call.params.0.get("mode") {
@@ -270,20 +271,20 @@ async fn import(call: Administering, body: Body) -> Answer {
     Ok(answer::json(StatusCode::OK, &told))
 }
 
-/// Runs work of the processor off the threads that serve requests.
+/// Runs CPU-bound work off the threads that serve requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let given = tokio::task::spawn_blocking(work).await;
     given.unwrap_or_else(|_| Err(pinakes_http::Refusal::Panic.into()))
 }
 
-/// A map in some format.
+/// Writes a map in the given format.
 fn written_map(format: Format, map: &TopicMap, base: &str) -> Result<Response> {
     let mut out = Vec::new();
     write(format, map, base, &mut out).map_err(|error| ConclaveError::bad_request(error.to_string()))?;
     Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static(format.media_type()), out))
 }
 
-/// Topics in some format.
+/// Writes topics in the given format.
 pub(crate) fn written(
     format: Format,
     topics: &[Topic],
@@ -295,7 +296,7 @@ pub(crate) fn written(
     written_map(format, &map, base)
 }
 
-/// Every topic of a map, in id order. Errors: 422 when there are too many to hold.
+/// Returns every topic of a map, in id order. Errors: 422 when there are too many to hold.
 fn whole_map(view: &mut View<'_>, map: &str) -> Result<Vec<Topic>> {
     let n_topics = view.count(&TOPIC, &Expr::Is("map".into(), map.into()))?;
     if n_topics > EXPORTED_MAX {
@@ -314,7 +315,7 @@ fn whole_map(view: &mut View<'_>, map: &str) -> Result<Vec<Topic>> {
     bad.map_or(Ok(out), Err)
 }
 
-/// All topics of a map, one a line, sent while they are read: of any number.
+/// Sends all topics of a map, one per line, while they are read; their number is not limited.
 async fn lines(call: &Reading) -> Answer {
     let (map, asker) = (call.map.clone(), call.asker.clone());
     let produce = move |view: &mut View<'_>, sink: &mut Sink| {
@@ -340,7 +341,7 @@ async fn lines(call: &Reading) -> Answer {
     Ok(answer::with_body(StatusCode::OK, answer::NDJSON, body))
 }
 
-/// Every key of a map.
+/// Returns the condition for every key of a map.
 fn range_of(map: &str) -> Expr {
     let own = key(map, "");
     let high = End::Excluded(after_prefix(&own).into());
@@ -349,7 +350,7 @@ fn range_of(map: &str) -> Expr {
 
 async fn export(call: Reading) -> Answer {
     let name = call.params.0.get("format").unwrap_or("xtm").to_owned();
-    // Lines of JSON are topics as they are; other formats are of a topic map.
+    // NDJSON holds the topics as they are; the other formats hold a topic map.
     let format = if name == "ndjson" { None } else { Some(format_named(&name)?) };
     let ids: BTreeSet<String> = call.params.0.all("id").map(str::to_owned).take(1000).collect();
     if format.is_none() && ids.is_empty() {
@@ -390,7 +391,7 @@ async fn export(call: Reading) -> Answer {
     .await
 }
 
-/// Stateless: from one format to another.
+/// Converts from one format to another, without storing anything.
 async fn convert(call: Reading, body: Body) -> Answer {
     let from = match source_of(&call, "from")? {
         Source::Map(format) => format,
@@ -403,7 +404,7 @@ async fn convert(call: Reading, body: Body) -> Answer {
     let to = target_of(&call)?;
     let base = call.params.0.get("base").unwrap_or("urn:conclave:convert").to_owned();
     let is_strict = call.params.0.get("strict") != Some("0");
-    // Whoever may convert without an account gets the ordinary bound.
+    // Callers without an account may convert, too, so the ordinary limit applies.
     let bytes = call.received(body).await?;
     blocking(move || {
         let mut options = Options { is_strict, ..Options::new(base.clone()) };

@@ -1,4 +1,4 @@
-//! Finding topics: by label and words, by identity, by the record of another dialect that they are about.
+//! Finding topics: by label and words, by identity, and by the record of another dialect that they are about.
 
 use axum::Router;
 use axum::routing::get;
@@ -17,7 +17,7 @@ use crate::kinds::{ITEM_IDENTIFIER, SUBJECT_IDENTIFIER, SUBJECT_LOCATOR, TOPIC};
 use crate::model::{Topic, identity};
 use crate::text::{after_prefix, topic_href_raw};
 
-/// Records that a search looks at, of each of its two ways.
+/// Maximum number of records that each of the two ways of searching reads.
 const SEARCH_LIMIT_MAX: u32 = 200;
 
 pub(super) fn routes() -> Router<Conclave> {
@@ -27,13 +27,13 @@ pub(super) fn routes() -> Router<Conclave> {
         .route("/topics/v1/{map}/about", get(about))
 }
 
-/// A topic in a list.
+/// Returns a topic as an item of a list.
 pub(super) fn item(asker: &Asker, found: Found) -> Value {
     let topic = asker.filtered(found).topic;
     json!({"id": topic.id, "label": topic.label})
 }
 
-/// The topics that a query finds.
+/// Returns the topics that a query finds.
 pub(super) fn listed(view: &mut View<'_>, query: &Query) -> Result<Vec<Found>> {
     view.find(&TOPIC, query)?
         .into_iter()
@@ -41,7 +41,7 @@ pub(super) fn listed(view: &mut View<'_>, query: &Query) -> Result<Vec<Found>> {
         .collect()
 }
 
-/// Topics whose label begins with the text, in the order of labels, without regard to case and accents.
+/// Returns topics whose label begins with the text, ordered by label; case and accents are ignored.
 fn labelled(view: &mut View<'_>, map: &str, text: &str, limit: u32) -> Result<Vec<Found>> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -54,7 +54,7 @@ fn labelled(view: &mut View<'_>, map: &str, text: &str, limit: u32) -> Result<Ve
     listed(view, &query)
 }
 
-/// What a search asks for.
+/// Parameters of a search.
 #[derive(Clone)]
 pub(crate) struct Search {
     text: String,
@@ -63,17 +63,18 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Labels that begin with the text, then topics that hold all its words.
+    /// Searches for labels that begin with the text, then for topics that hold all its words.
     pub(crate) fn new(text: &str, limit: u32) -> Search {
         Search { text: text.trim().to_owned(), limit: limit.min(SEARCH_LIMIT_MAX), with_words: true }
     }
 
-    /// The same without the second.
+    /// Restricts the search to labels.
     pub(crate) fn labels_alone(self) -> Search {
         Search { with_words: false, ..self }
     }
 
-    /// The topics, each with what the reader may see of it. One that was found by something else is left out.
+    /// Returns the topics, each with what the reader may see of it. Leaves out topics that were found only by something
+    /// that the reader may not see.
     pub(crate) async fn run(self, call: &Reading) -> Result<Vec<Topic>> {
         let words: Vec<String> = self.text.split_whitespace().map(str::to_owned).collect();
         let folded: Vec<String> = words.iter().map(|it| pinakes_store::fold(it)).collect();
@@ -81,7 +82,7 @@ impl Search {
             .read(Weight::Scan, move |view, map| {
                 let mut out = labelled(view, map, &self.text, self.limit)?;
                 if self.with_words && (out.len() as u32) < self.limit && !words.is_empty() {
-                    // Each word must be there: they are asked for as phrases of one word.
+                    // Every word must occur, so each is searched as a phrase of one word.
                     let query = TextQuery { phrases: words.clone(), ..TextQuery::default() };
                     let filter = Expr::Is("map".into(), map.into()).and(Expr::Text(query));
                     for it in listed(view, &Query::filter(filter).window(0, u64::from(self.limit)))? {
@@ -100,7 +101,7 @@ impl Search {
     }
 }
 
-/// Whether each word stands in what is shown: what was found by a word that the reader may not see is not told of.
+/// Returns whether every word occurs in what the reader may see. Topics found by a hidden word are not listed.
 fn is_told_by(topic: &Topic, words: &[String]) -> bool {
     let values = topic.metadata.iter().map(|it| it.value.as_str());
     let texts = topic.occurrences.iter().map(|it| it.data.as_str());
@@ -123,7 +124,8 @@ async fn search(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"items": items})))
 }
 
-/// The topic of a subject identifier, subject locator or item identifier: its id, and its page to those who read HTML.
+/// Finds a topic by subject identifier, subject locator or item identifier. Answers with its id; clients that prefer
+/// HTML are redirected to its page.
 async fn by_identity(call: Reading) -> Answer {
     let schemes = [("si", SUBJECT_IDENTIFIER), ("sl", SUBJECT_LOCATOR), ("ii", ITEM_IDENTIFIER)];
     let asked =
@@ -143,7 +145,7 @@ async fn by_identity(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"id": id})))
 }
 
-/// The topics about a record of any dialect: those that share an identifier with it. The identifier is given as
+/// Lists the topics about a record of any dialect: those that share an identifier with it. The identifier is given as
 /// `scheme` and `value`, or as the IRI that a topic would have as subject identifier (`iri`).
 async fn about(call: Reading) -> Answer {
     let (scheme, value) = match call.params.0.get("iri") {

@@ -1,4 +1,4 @@
-//! What topics own: metadata and occurrences. Arcs are in `arcs.rs`.
+//! Members of topics: metadata and occurrences. Arcs are in `arcs.rs`.
 
 use axum::Router;
 use axum::body::Body;
@@ -27,7 +27,7 @@ pub(super) fn routes() -> Router<Conclave> {
         .route("/topics/v1/{map}/occurrence/rename", post(rename))
 }
 
-/// The topic, or the topic that owns the arc, of that id. Errors: 404.
+/// Returns the topic with that id, or the topic that owns the arc with that id. Errors: 404.
 pub(super) async fn parent(call: &Reading, id: &str) -> Result<Topic> {
     let wanted = id.to_owned();
     let found = call
@@ -40,7 +40,7 @@ pub(super) async fn parent(call: &Reading, id: &str) -> Result<Topic> {
         })
         .await?;
     let topic = call.asker.filtered(found.ok_or_else(|| no_parent(id))?).topic;
-    // Whose association it is, is told of those that the reader may see.
+    // The owner of an arc is disclosed only for arcs that the reader may see.
     let is_there = topic.id == id || topic.arcs.iter().any(|it| it.id == id);
     if is_there { Ok(topic) } else { Err(no_parent(id)) }
 }
@@ -68,8 +68,8 @@ async fn metadata(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &items.collect::<Vec<Value>>()))
 }
 
-/// What a body holds: one member or a list of them, each read by `read`. Of the parts of its key that `names` lists a member
-/// may leave out those that the parameters state.
+/// Parses the body, one member or a list of them, with `read`. Members may leave out those parts of their key (listed
+/// in `names`) that the parameters state.
 pub(super) async fn each<T>(
     call: &Reading,
     body: Body,
@@ -119,7 +119,7 @@ async fn remove_metadata(call: Editing) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Which occurrences the parameters mean: each that they name must agree.
+/// Returns whether an occurrence matches the parameters: each one that is given must agree.
 fn is_meant(params: &Params, it: &Occurrence) -> bool {
     let agrees = |name: &str, value: &str| params.0.get(name).is_none_or(|wanted| wanted == value);
     agrees("scope", &it.scope)
@@ -128,7 +128,7 @@ fn is_meant(params: &Params, it: &Occurrence) -> bool {
         && agrees("reference", &it.reference)
 }
 
-/// The key that the parameters state in full.
+/// Returns the key that the parameters state in full.
 fn key_of(params: &Params) -> Result<Occurrence> {
     Ok(Occurrence {
         scope: params.0.get("scope").unwrap_or(DEFAULT_SCOPE).to_owned(),
@@ -187,7 +187,7 @@ async fn data(call: Reading) -> Answer {
     let found = topic.occurrences.iter().find(|it| it.has_key_of(&key)).ok_or_else(no_occurrence)?;
     let response =
         answer::bytes(StatusCode::OK, HeaderValue::from_static("application/octet-stream"), found.bytes());
-    // What editors upload is never a page of this site.
+    // Files that editors upload must never be displayed as a page of this site.
     let response = answer::with_header(response, http::header::CONTENT_DISPOSITION, "attachment");
     Ok(answer::with_header(response, http::header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
 }
@@ -204,7 +204,7 @@ async fn put_data(call: Editing, body: Body) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{key: {for, scope, role, behaviour, reference}, changes: {...}}`.
+/// Renames an occurrence: `{key: {for, scope, role, behaviour, reference}, changes: {...}}`.
 async fn rename(call: Editing, body: Body) -> Answer {
     let value = call.json(body).await?;
     let part = |name: &str| value.get(name).and_then(Value::as_object).cloned();

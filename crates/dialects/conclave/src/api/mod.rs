@@ -1,4 +1,4 @@
-//! The HTTP API below `/topics/v1` (section 10 of the contract). Ids hold slashes, so they travel as parameters.
+//! The HTTP API below `/topics/v1` (section 10 of the contract). Ids contain slashes, so they are sent as parameters.
 
 mod arcs;
 mod batch;

@@ -1,4 +1,4 @@
-//! Who points at a topic, and where its own arcs lead.
+//! The topics that point at a topic, and the topics that its own arcs point at.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ use crate::markup::Resolver;
 use crate::model::{Arc, Topic, key, target};
 use crate::names::DEFAULT_SCOPE;
 
-/// Ranges of links that one page may look into.
+/// Maximum number of link ranges that one page reads.
 const SEEKS_MAX: usize = 1_000;
-/// Links that a count looks at.
+/// Maximum number of links that a count reads.
 const COUNTED_MAX: usize = 1_000_000;
-/// Topics that are looked at together when the newest are looked for.
+/// Topics read per step when the newest ones are sought.
 const NEWEST_STEP: usize = 1_000;
 
 pub(super) fn routes() -> Router<Conclave> {
@@ -36,7 +36,7 @@ pub(super) fn routes() -> Router<Conclave> {
         .route("/topics/v1/{map}/navigation", get(navigation))
 }
 
-/// Which arcs are meant.
+/// Filter of arcs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Which {
     pub(crate) ty: Option<String>,
@@ -55,21 +55,21 @@ impl Which {
         agrees(&self.ty, ty) && agrees(&self.role, role) && agrees(&self.scope, scope)
     }
 
-    /// As much of the link as is known from its beginning.
+    /// Returns the known beginning of the link target.
     fn prefix(&self, map: &str, reference: &str) -> String {
         let mut parts: Vec<&str> = Vec::new();
         for part in [&self.ty, &self.role, &self.scope] {
             let Some(part) = part else { break };
             parts.push(part);
         }
-        // All three: the link itself; else what begins so.
+        // With all three parts this is the link itself, otherwise a prefix.
         if parts.len() < 3 {
             parts.push("");
         }
         target(map, reference, &parts)
     }
 
-    /// The range of links in which all that are meant lie.
+    /// Returns the range of links in which all matching ones lie.
     fn range(&self, map: &str, reference: &str) -> (String, String) {
         let prefix = self.prefix(map, reference);
         match prefix.ends_with(UNIT) {
@@ -79,7 +79,7 @@ impl Which {
     }
 }
 
-/// Arcs of a topic that are meant, by id, after one; and the id after which the rest comes.
+/// Returns the matching arcs of a topic, by id, after a given one; and the id after which the next page begins.
 pub(super) fn page_of_arcs<'t>(
     topic: &'t Topic,
     which: &Which,
@@ -95,7 +95,7 @@ pub(super) fn page_of_arcs<'t>(
     (meant, next)
 }
 
-/// A page of links at a topic: type, role, scope and owner of each, and where the next page begins.
+/// A page of links that point at a topic: type, role, scope and owner of each, and where the next page begins.
 pub(crate) struct Page {
     pub(crate) links: Vec<Link>,
     pub(crate) next: Option<String>,
@@ -111,15 +111,16 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Whether an arc of its owner is what makes it, as far as type, role and scope tell.
+    /// Returns whether the link comes from this arc of its owner, as far as type, role and scope tell.
     pub(super) fn is_of(&self, arc: &Arc) -> bool {
         (&arc.ty, &arc.role, &arc.scope) == (&self.ty, &self.role, &self.scope)
     }
 }
 
-/// Links at a topic that the reader may see, by type, role, scope and owner. Those of one type, of one type and role, or of
-/// all are one range of the index; of one role alone they are a range for each type that there is. Links that the reader may
-/// not see make no page shorter, and no page begins at one, since `next` tells where the next page begins.
+/// Returns the links to a topic that the reader may see, ordered by type, role, scope and owner. Without a filter, or
+/// filtered by type, or by type and role, they are one range of the index; filtered by role alone they are one range
+/// per existing type. Hidden links do not shorten a page, and no page begins at one, because `next` discloses where it
+/// begins.
 pub(crate) fn pointing_page(
     view: &mut View<'_>,
     (map, reference): (&str, &str),
@@ -140,7 +141,7 @@ pub(crate) fn pointing_page(
         }
     };
     let mut links: Vec<Link> = Vec::new();
-    // The last position that the reader may be told.
+    // The last position that may be disclosed to the reader.
     let mut told = at.clone();
     let mut n_seeks = 0;
     while n_seeks < SEEKS_MAX {
@@ -154,7 +155,7 @@ pub(crate) fn pointing_page(
                 (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
             let is_seen = asker.sees(scope);
             if !is_seen || !which.takes(ty, role, scope) {
-                // On to the next target: nothing else of this one is meant. No list ends at one that is not seen.
+                // Skips to the next target: no other link of this one matches. No page ends at a hidden link.
                 at = (target, char::MAX.to_string());
                 if is_seen {
                     told.clone_from(&at);
@@ -178,7 +179,7 @@ pub(crate) fn pointing_page(
     Ok(Page { links, next: Some(cursor(&[&told.0, &told.1])) })
 }
 
-/// How many links of those that are meant there are that a reader may see; up to [`COUNTED_MAX`] are looked at.
+/// Counts the matching links that a reader may see; reads up to [`COUNTED_MAX`].
 fn count(view: &mut View<'_>, (map, id): (&str, &str), which: &Which, call: &Reading) -> Result<usize> {
     let (low, high) = which.range(map, id);
     let most = u32::try_from(COUNTED_MAX).unwrap_or(u32::MAX);
@@ -190,7 +191,7 @@ fn count(view: &mut View<'_>, (map, id): (&str, &str), which: &Which, call: &Rea
     Ok(rows.iter().filter(|it| takes(&it.0)).count())
 }
 
-/// What the items of a list of pointing topics hold.
+/// What the items of a list of pointing topics contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Ids,
@@ -211,12 +212,12 @@ impl Shown {
     }
 }
 
-/// In which order neighbours come.
+/// Order of neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// By ids, in pages.
+    /// By id, in pages.
     Id,
-    /// By the metadata `timestamp` of the topics, the newest first: what blogs and comments ask for. One page.
+    /// By the metadata `timestamp` of the topics, newest first: for blogs and comments. One page.
     Timestamp,
 }
 
@@ -230,7 +231,7 @@ impl Order {
     }
 }
 
-/// What a list of neighbours was asked for.
+/// Parameters of a list of neighbours.
 #[derive(Clone)]
 struct Wanted {
     id: String,
@@ -249,7 +250,7 @@ impl Wanted {
         let id = id.ok_or_else(|| ConclaveError::bad_request("the parameter id is missing"))?.to_owned();
         let order = Order::of(params)?;
         let shown = match (order, params.0.get("view")) {
-            // Who asks for the newest wants to read them.
+            // Clients that ask for the newest topics want to display them.
             (Order::Timestamp, None) => Shown::Topics,
             _ => Shown::of(params)?,
         };
@@ -265,8 +266,8 @@ impl Wanted {
         })
     }
 
-    /// An arc and the topic at its other end, of which the reader is shown what they may see. Without a topic the label
-    /// is the one that the arc has.
+    /// Returns an arc with the topic at its other end, reduced to what the reader may see. Without a topic, the label
+    /// is that of the arc.
     fn item(&self, parent: &str, arc: &Arc, other: Option<&Topic>, resolver: &Resolver<'_>) -> Value {
         let topic = match (self.shown, other) {
             (Shown::Topics, Some(other)) => {
@@ -290,10 +291,10 @@ impl Wanted {
     }
 }
 
-/// An item with what it is ordered by: the time and the topic.
+/// An item with its sort key: timestamp and topic.
 type Dated = (String, String, Value);
 
-/// Keeps the newest of those seen so far.
+/// Keeps only the newest items seen so far.
 fn keep_newest(found: &mut Vec<Dated>, limit: usize) {
     found.sort_by(|it, other| other.0.cmp(&it.0).then_with(|| it.1.cmp(&other.1)));
     found.truncate(limit);
@@ -331,7 +332,7 @@ async fn pointing(call: Reading) -> Answer {
     Ok(wanted.answer(items, next, total))
 }
 
-/// The items of some links.
+/// Returns the list items for some links.
 fn pointing_items(
     view: &mut View<'_>,
     reader: &Reading,
@@ -369,7 +370,7 @@ fn pointing_items(
     Ok(items)
 }
 
-/// The newest of all that point at a topic; of one with several arcs, the first.
+/// Returns the newest topics that point at a topic. A topic with several arcs is listed with the first of them.
 fn newest_pointing(view: &mut View<'_>, reader: &Reading, wanted: &Wanted) -> Result<Vec<Value>> {
     let mut found: Vec<Dated> = Vec::new();
     let mut after = None;
@@ -381,7 +382,7 @@ fn newest_pointing(view: &mut View<'_>, reader: &Reading, wanted: &Wanted) -> Re
                 found.push(it);
             }
         }
-        // Of those seen so far only the newest can be in the answer.
+        // Only the newest of those seen so far can be in the answer.
         keep_newest(&mut found, wanted.limit);
         match page.next {
             Some(next) => after = Some(next),
@@ -440,14 +441,14 @@ async fn related(call: Reading) -> Answer {
     Ok(wanted.answer(items, next, total))
 }
 
-/// Arcs of a topic by type and role.
+/// Answers with the arcs of a topic by type and role.
 async fn navigation(call: Reading) -> Answer {
     let topic = call.topic(call.params.required("id")?).await?;
     let topic = topic.within(call.params.0.get("scope"));
     Ok(answer::json(StatusCode::OK, &navigation_view(&topic)))
 }
 
-/// Type -> role -> arcs.
+/// Returns arcs grouped by type and role.
 pub(crate) fn navigation_view(topic: &Topic) -> Value {
     let mut out: BTreeMap<&str, BTreeMap<&str, Vec<Value>>> = BTreeMap::new();
     for arc in &topic.arcs {

@@ -23,7 +23,8 @@ use crate::validators::{Condition, is_known, not_modified, tag};
 
 use super::finding::{item, listed};
 
-/// Topics after a random point, one of which is taken: gaps between points differ, and this evens them out.
+/// Number of topics after a random point from which one is drawn: the gaps between points differ, and this evens them
+/// out.
 const DRAWN_FROM: u64 = 8;
 
 pub(super) fn routes() -> Router<crate::app::Conclave> {
@@ -90,7 +91,7 @@ async fn create(call: Editing, body: Body) -> Answer {
     written(&call, &id, StatusCode::CREATED, done).await
 }
 
-/// The topic as it is now, after a write.
+/// Answers with the topic in its state after a write.
 async fn written(call: &Editing, id: &str, status: StatusCode, done: Done) -> Answer {
     let Some(found) = call.found(id).await? else { return Ok(answer::empty(StatusCode::NO_CONTENT)) };
     let tag = tag(&found, &["json".to_owned(), call.asker.sight()]);
@@ -121,7 +122,7 @@ async fn remove(call: Editing) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Ids and labels of topics, in id order.
+/// Lists ids and labels of topics, in id order.
 async fn list(call: Reading) -> Answer {
     let limit = call.params.limit()?;
     let (prefix, after) = (call.params.0.text("prefix").to_owned(), call.params.0.text("after").to_owned());
@@ -145,8 +146,8 @@ async fn list(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
 }
 
-/// Ids of topics, chosen at random. Each topic lies at a point that follows from its id ([`crate::kinds::draw_of`]); a
-/// random point is one seek in the index, and one of the topics that follow it is taken.
+/// Lists ids of randomly chosen topics. Each topic lies at a point derived from its id ([`crate::kinds::draw_of`]); a
+/// random point costs one seek in the index, and one of the topics after it is taken.
 async fn random(call: Reading) -> Answer {
     let wanted = call.params.0.get("n").map_or(Ok(1), str::parse::<usize>);
     let wanted = wanted.ok().filter(|it| (1..=10_000).contains(it));
@@ -158,11 +159,11 @@ async fn random(call: Reading) -> Answer {
             let mut out: Vec<String> = Vec::with_capacity(wanted);
             let mut near: Vec<Found> = Vec::new();
             for n in 0..wanted {
-                // xorshift: which topics are shown is no secret.
+                // xorshift: the choice of topics need not be unpredictable.
                 seed ^= seed << 13;
                 seed ^= seed >> 7;
                 seed ^= seed << 17;
-                // Many are asked for at once for load tests: they may lie near each other.
+                // Load tests ask for many at once: those may lie close together.
                 if n.is_multiple_of(wanted.div_ceil(1_000)) || near.is_empty() {
                     let at = i64::try_from(seed >> 11).unwrap_or_default() % DRAW_END;
                     let from = Expr::Range("draw".into(), End::Included(at.into()), End::Open);
@@ -185,7 +186,7 @@ async fn random(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"ids": ids})))
 }
 
-/// Makes one topic of two; with `dry=1` says what that would do.
+/// Merges two topics into one; with `dry=1` reports what that would do.
 async fn merge(call: Editing) -> Answer {
     let from = call.params.required("from")?.to_owned();
     let into = call.params.required("into")?.to_owned();
@@ -223,7 +224,7 @@ async fn features(_: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &body))
 }
 
-/// The HTML of a text: what the editor's preview asks for.
+/// Renders a text as HTML, for the editor's preview.
 async fn render(call: Reading, body: Body) -> Answer {
     let value = call.json(body).await?;
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();

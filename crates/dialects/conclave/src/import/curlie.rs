@@ -3,7 +3,7 @@
 //! - `rdf-X-s.tsv`: number, path without `Top/`, count, description, then columns of geography, which are left out;
 //! - `rdf-X-c.tsv`: address, title, description, number of the category.
 //!
-//! Which of the two a line is shows in its first column. Categories must be read before their links.
+//! The first column shows which of the two a line belongs to. Categories must be read before their links.
 
 use std::io::BufRead;
 
@@ -18,9 +18,9 @@ use crate::names::{DEFAULT_SCOPE, LABEL};
 /// Longest line, in bytes.
 const LINE_LEN_MAX_BYTES: usize = 16 << 20;
 
-/// Calls `line` with each line of a text and its number, from 1. Broken UTF-8 is replaced.
+/// Calls `line` with each line of a text and its number, from 1. Replaces invalid UTF-8.
 ///
-/// Errors: 422 for a line that is too long, or that cannot be read; what `line` refuses.
+/// Errors: 422 for a line that is too long or cannot be read; the errors of `line`.
 pub(super) fn lines(
     mut input: impl BufRead,
     document: &str,
@@ -82,7 +82,7 @@ pub(super) fn read(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<(
     })
 }
 
-/// A topic with the label that follows from its path.
+/// Returns a part of a topic, with the label that its path gives.
 fn part(map: &str, path: &str) -> Topic {
     let mut topic = Topic::new(map, path);
     topic.set(DEFAULT_SCOPE, LABEL, dmoz::label_of(path));

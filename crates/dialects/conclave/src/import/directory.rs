@@ -34,7 +34,7 @@ pub(super) fn content(input: impl BufRead, reading: &mut Streaming<'_>) -> Resul
     while let Some(entry) = reader.next_entry()? {
         match entry {
             Entry::Category(it) if !it.id.is_empty() => {
-                // Pages follow their category.
+                // Pages come after their category.
                 kinds.clear();
                 n_links.clear();
                 for (kind, url) in &it.links {
@@ -72,7 +72,7 @@ pub(super) fn content(input: impl BufRead, reading: &mut Streaming<'_>) -> Resul
     Ok(())
 }
 
-/// A page that a category links to.
+/// Returns the occurrence for a page that a category links to.
 pub(super) fn link(
     role: &str,
     url: String,
@@ -87,7 +87,7 @@ pub(super) fn link(
     Occurrence { data: data.to_string(), ..Occurrence::new(role, "url", &url) }
 }
 
-/// A category as a topic (section 17 of the contract).
+/// Returns the topic for a category (section 17 of the contract).
 fn category(map: &str, it: Category, how: Dmoz) -> Topic {
     let cut = |text: String| if how.is_seed { text.chars().take(50).collect() } else { text };
     let mut topic = Topic::new(map, &it.id);
@@ -138,7 +138,7 @@ fn category(map: &str, it: Category, how: Dmoz) -> Topic {
     topic
 }
 
-/// The text of a description that may hold HTML.
+/// Returns the text of a description that may contain HTML.
 pub(super) fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_tag = false;

@@ -1,5 +1,6 @@
-//! Topic maps into the store. What a map says of a topic that is there already, as one of its identities tells, is added
-//! to that topic; topics that prove to be one become one (ISO 13250-2, section 6.2), here and in the store.
+//! Import of topic maps into the store. What a map states about an existing topic, found by one of its identities, is
+//! added to that topic; topics that turn out to be one are merged (ISO 13250-2, section 6.2), in the map and in the
+//! store.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,23 +17,23 @@ use crate::names::DEFAULT_SCOPE;
 use crate::projection::{Projection, native_id};
 use crate::text::after_prefix;
 
-/// Arcs that the associations of one map may make.
+/// Maximum number of arcs that the associations of one map may produce.
 const ARCS_MAX: usize = 20_000_000;
 
-/// A topic map that was read, and where it goes.
+/// A topic map that was read, and its destination.
 #[derive(Debug, Clone)]
 pub struct Mapped {
     /// The topic map.
     pub map: TopicMap,
     /// Name of the map in the store.
     pub name: String,
-    /// IRI of the document: what its fragments name keeps that name.
+    /// IRI of the document: a topic that one of its fragments identifies gets the fragment as its id.
     pub base: String,
 }
 
 /// Writes a topic map in a transaction.
 ///
-/// Errors: 422 if it and what is there cannot be one map, as one topic would stand for two things.
+/// Errors: 422 if the map contradicts the stored one, because one topic would stand for two things.
 pub(crate) fn put_map(
     txn: &mut Txn<'_>,
     mapped: &Mapped,
@@ -97,7 +98,7 @@ pub(crate) fn put_map(
     Ok(loaded)
 }
 
-/// Checks a map as writing it would, where it meets nothing.
+/// Checks a map as writing it into an empty map would.
 pub(crate) fn check(mapped: &Mapped) -> Result<()> {
     let none = HashMap::new();
     let projection = Projection::new(&mapped.map, &mapped.name, &mapped.base, &none, &mut |_| Ok(false))?;
@@ -105,7 +106,8 @@ pub(crate) fn check(mapped: &Mapped) -> Result<()> {
     projection.topics().into_values().try_for_each(|mut it| it.document().map(drop))
 }
 
-/// Each of the `n` players of an association gets an arc to each other one, and knows them all.
+/// Checks the number of arcs: each of the `n` players of an association gets an arc to each other one, and stores all
+/// players.
 fn check_size(map: &TopicMap) -> Result<()> {
     let n_arcs = map.associations.iter().map(|it| it.roles.len().pow(2)).fold(0_usize, usize::saturating_add);
     if n_arcs > ARCS_MAX {
@@ -116,7 +118,7 @@ fn check_size(map: &TopicMap) -> Result<()> {
     Ok(())
 }
 
-/// Whether a map has no topics.
+/// Returns whether a map has no topics.
 fn is_empty(txn: &mut Txn<'_>, name: &str) -> Result<bool> {
     let own = key(name, "");
     let high = End::Excluded(after_prefix(&own).into());
@@ -124,7 +126,7 @@ fn is_empty(txn: &mut Txn<'_>, name: &str) -> Result<bool> {
     Ok(txn.find(&TOPIC, &Query::filter(range).window(0, 1))?.is_empty())
 }
 
-/// Ids of stored topics that have an identity of one of the map's topics, by the number of that.
+/// Returns the ids of stored topics that share an identity with a topic of the map, by the number of the latter.
 fn known(txn: &mut Txn<'_>, map: &TopicMap, name: &str) -> Result<BTreeMap<usize, BTreeSet<String>>> {
     let mut out: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for (number, topic) in map.topics.iter().enumerate() {
@@ -134,7 +136,7 @@ fn known(txn: &mut Txn<'_>, map: &TopicMap, name: &str) -> Result<BTreeMap<usize
         {
             ids.insert(native.to_owned());
         }
-        // A subject identifier that is the item identifier of another topic makes them one.
+        // A subject identifier that is the item identifier of another topic makes the two topics one.
         let both = [SUBJECT_IDENTIFIER, ITEM_IDENTIFIER];
         let identifiers = topic.subject_identifiers.iter().chain(&topic.item_identifiers);
         let wanted = identifiers.flat_map(|iri| both.map(|scheme| (scheme, iri)));
@@ -151,7 +153,7 @@ fn known(txn: &mut Txn<'_>, map: &TopicMap, name: &str) -> Result<BTreeMap<usize
     Ok(out)
 }
 
-/// The map with those topics made one that are one topic of the store; `None` if there are no such topics.
+/// Returns the map after merging those of its topics that are a single topic in the store; `None` if there are none.
 fn one_by_store(map: &TopicMap, known: &BTreeMap<usize, BTreeSet<String>>) -> Option<Builder> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     let mut pairs = Vec::new();

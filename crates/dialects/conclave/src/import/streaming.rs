@@ -1,13 +1,13 @@
-//! Where the parts of a stream come from and go to.
+//! Input and output of imports that read entry by entry.
 
 use std::collections::HashMap;
 
 use crate::error::{ConclaveError, Result};
 use crate::model::Topic;
 
-/// Where the parts of a stream come from and go to.
+/// Input and output of an import that reads entry by entry.
 pub struct Streaming<'s> {
-    /// Name of the document, for errors.
+    /// Name of the document, for error messages.
     pub document: &'s str,
     /// Map that the topics go to.
     pub map: &'s str,
@@ -15,13 +15,13 @@ pub struct Streaming<'s> {
     pub how: Dmoz,
     /// Paths of Curlie's categories by number, from the tables read so far.
     pub categories: &'s mut Categories,
-    /// Takes the topics.
+    /// Receives the topics.
     pub sink: &'s mut dyn FnMut(Topic) -> Result<()>,
 }
 
 impl Streaming<'_> {
-    /// Hands on a topic, or a part of one, that was read up to a line. Errors: 422 with document and line when it breaks a
-    /// rule of the model.
+    /// Passes on a topic, or a part of one, that ends at a line. Errors: 422 with document and line if it breaks a rule
+    /// of the model.
     pub(crate) fn put(&mut self, line: u64, topic: Topic) -> Result<()> {
         let checked = topic.check();
         checked.map_err(|error| {
@@ -38,8 +38,9 @@ pub struct Categories(pub(crate) HashMap<u64, String>);
 /// How the Open Directory is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dmoz {
-    /// As the original loader did: relations without digits alone, texts cut at 50 characters, a fixed text in each topic.
+    /// Whether to imitate the original loader: only relations without digits, texts cut at 50 characters, a fixed text
+    /// in each topic.
     pub is_seed: bool,
-    /// Links kept for each category; 0 for all.
+    /// Maximum number of links kept per category; 0 for all.
     pub n_links_max: usize,
 }

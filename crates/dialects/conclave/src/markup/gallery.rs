@@ -1,7 +1,7 @@
-//! Galleries: the files of a folder, in the place of an occurrence (section 8 of the contract).
+//! Galleries: the files of a folder, shown in place of an occurrence (section 8 of the contract).
 //!
-//! Below the configured folder lie `{map}/{scope}/{reference}`; a reference may name folders in folders. Names that begin with
-//! a dot, files that are symbolic links, and folders outside of the configured one, are not there.
+//! The configured folder contains `{map}/{scope}/{reference}`; a reference may name nested folders. Names that begin
+//! with a dot, symbolic links to files, and folders outside of the configured one are treated as absent.
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::model::Occurrence;
 use crate::text::{escape, push_encoded};
 
-/// Behaviour of an occurrence that is the files of a folder.
+/// Behaviour of an occurrence that stands for the files of a folder.
 pub(crate) const GALLERY: &str = "gallery";
-/// Files of a gallery at most; further ones are left out.
+/// Maximum number of files of a gallery; further ones are left out.
 const FILES_MAX: usize = 1_000;
-/// Largest file; larger ones are left out, as a file is sent out of memory.
+/// Largest file; larger ones are left out, because files are sent from memory.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Where the galleries of a map lie.
+/// Location of the galleries of a map.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Galleries<'g> {
     folder: &'g Path,
@@ -35,19 +35,19 @@ pub(crate) struct Descriptor {
     pub(crate) n_bytes: u64,
     /// When it was last changed, in milliseconds since 1970.
     pub(crate) modified_ms: i64,
-    /// Its media type, by its name.
+    /// Its media type, derived from its name.
     pub(crate) media_type: &'static str,
-    /// Where it is served.
+    /// Its URL.
     href: String,
 }
 
 impl<'g> Galleries<'g> {
-    /// Those of a map; none where no folder is configured.
+    /// Returns the galleries of a map; `None` if no folder is configured.
     pub(crate) fn of(folder: &'g Path, map: &'g str) -> Option<Galleries<'g>> {
         (!folder.as_os_str().is_empty()).then_some(Galleries { folder, map })
     }
 
-    /// The files of an occurrence, by name; none where its folder is not there.
+    /// Returns the files of an occurrence, by name; none if its folder does not exist.
     pub(crate) fn files(&self, it: &Occurrence) -> Vec<Descriptor> {
         let Some(place) = self.place(&it.scope, &it.reference) else { return Vec::new() };
         let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
@@ -61,7 +61,7 @@ impl<'g> Galleries<'g> {
         files
     }
 
-    /// A file of a gallery and where it lies; `path` is the reference, a slash, and its name.
+    /// Returns a file of a gallery and its path on disk; `path` is the reference, a slash, and its name.
     pub(crate) fn file(&self, scope: &str, path: &str) -> Option<(Descriptor, PathBuf)> {
         let (reference, name) = path.rsplit_once('/')?;
         let place = self.place(scope, reference)?.join(name);
@@ -85,7 +85,7 @@ impl<'g> Galleries<'g> {
         })
     }
 
-    /// The folder at a path below a scope of the map, if it is there.
+    /// Returns the folder at a path below a scope of the map, if it exists.
     fn place(&self, scope: &str, path: &str) -> Option<PathBuf> {
         let mut place = self.folder.to_path_buf();
         for part in [self.map, scope].into_iter().chain(path.split('/')) {
@@ -99,7 +99,7 @@ impl<'g> Galleries<'g> {
     }
 }
 
-/// Whether a name is one of a file or folder, and not hidden.
+/// Returns whether a name is a single path component that is not hidden.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
 }
@@ -121,7 +121,7 @@ fn media_type(name: &str) -> &'static str {
 }
 
 impl Descriptor {
-    /// As JSON.
+    /// Returns the description as JSON.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "name": self.name, "size": self.n_bytes, "type": self.media_type, "modified": self.modified_ms,
@@ -129,7 +129,7 @@ impl Descriptor {
         })
     }
 
-    /// As attributes of an element.
+    /// Returns the description as attributes of an element.
     pub(crate) fn attributes(&self) -> [(&'static str, String); 5] {
         [
             ("name", self.name.clone()),
@@ -140,13 +140,13 @@ impl Descriptor {
         ]
     }
 
-    /// What tells it from what it was before.
+    /// Returns a mark that changes when the file changes.
     pub(crate) fn mark(&self) -> String {
         format!("{}-{}-{}", self.name, self.n_bytes, self.modified_ms)
     }
 }
 
-/// A gallery as HTML: pictures, and links to what is none.
+/// Returns a gallery as HTML: images, and links to other files.
 pub(crate) fn html(files: &[Descriptor]) -> String {
     let mut out = String::from("<ul class=\"gallery\">");
     for it in files {

@@ -1,5 +1,5 @@
-//! HTML of which only what is harmless stays: elements of text, tables and pictures, links to the web and to mails. Scripts,
-//! styles, forms, frames and handlers of events go.
+//! Sanitising of HTML: keeps elements of text, tables and pictures, and links to the web and to mail addresses. Removes
+//! scripts, styles, forms, frames and event handlers.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ static LIST: LazyLock<Builder<'static>> = LazyLock::new(|| {
     list.url_relative(UrlRelative::PassThrough);
     list.link_rel(Some("nofollow noopener"));
     list.strip_comments(true);
-    // What markdown writes itself: headings that can be linked, footnotes, the language of code.
+    // Written by the Markdown renderer itself: headings with ids, footnotes, the language of code.
     for heading in ["h1", "h2", "h3", "h4", "h5", "h6"] {
         list.add_tag_attributes(heading, ["id"]);
     }
@@ -21,14 +21,15 @@ static LIST: LazyLock<Builder<'static>> = LazyLock::new(|| {
     list
 });
 
-/// What is harmless of some HTML.
+/// Returns the harmless parts of some HTML.
 pub(super) fn html(text: &str) -> String {
     LIST.clean(text).to_string()
 }
 
-/// Whether a link may lead there: to the web, to a mail, or within this site. `javascript:` and `data:` may not.
+/// Returns whether a link may have this target: the web, a mail address, or a page of this site, but not `javascript:`
+/// or `data:`.
 pub(crate) fn safe_link(href: &str) -> bool {
-    // Browsers drop control characters and white space, so that `java\nscript:` would be a scheme.
+    // Browsers drop control characters and white space, so `java\nscript:` would be a scheme.
     if href.contains(|it: char| it.is_control()) {
         return false;
     }

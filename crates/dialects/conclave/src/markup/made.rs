@@ -1,7 +1,7 @@
-//! HTML that was made of a text a while ago: pages of one topic are asked for again and again, and their texts change seldom.
+//! Cache of rendered HTML: the same topics are requested again and again, and their texts rarely change.
 //!
-//! What a text is shown as follows from the behaviour, where links lead, and the text itself: these are the key, hashed
-//! cryptographically, so that nobody gets what was made of somebody else's text.
+//! The HTML depends on the behaviour, the base of links, and the text. These are the key, hashed cryptographically, so
+//! that no text can be served the HTML of another.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,14 +9,14 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of HTML that are kept.
+/// Maximum size of the cache, in bytes of HTML.
 const KEPT_BYTES: u64 = 32 << 20;
-/// Texts that are expected within that.
+/// Expected number of texts within that.
 const KEPT_TEXTS: usize = 16_384;
-/// Shorter texts are made anew: that costs less than looking for them.
+/// Shorter texts are rendered each time: that costs less than a look-up.
 const SHORT_BYTES: usize = 64;
 
-/// Counts the bytes of what is kept, the key and the place in the table included.
+/// Weighs a cached entry in bytes, including its key and its slot in the table.
 #[derive(Clone)]
 struct Bytes;
 
@@ -31,7 +31,8 @@ type Key = [u8; 32];
 static MADE: LazyLock<Cache<Key, Arc<str>, Bytes>> =
     LazyLock::new(|| Cache::with_weighter(KEPT_TEXTS, KEPT_BYTES, Bytes));
 
-/// The HTML of a text, as `make` makes it or made it before. `way` is everything beside the text that decides it.
+/// Returns the HTML of a text from the cache, or renders it with `make`. `way` is everything else that the HTML depends
+/// on.
 pub(super) fn or_make(way: [&str; 3], text: &str, make: impl FnOnce() -> String) -> String {
     if text.len() < SHORT_BYTES {
         return make();

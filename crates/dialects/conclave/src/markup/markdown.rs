@@ -1,5 +1,5 @@
-//! Markdown with tables, fenced code, footnotes, definition lists and abbreviations. Links that begin with `#` lead to topics. HTML within
-//! it stays where it is harmless.
+//! Markdown with tables, fenced code, footnotes, definition lists and abbreviations. Links that begin with `#` lead to
+//! topics. Harmless HTML within it is kept.
 
 use std::borrow::Cow;
 
@@ -28,21 +28,21 @@ pub(super) fn html(text: &str, link_base: &str, is_within_page: bool) -> String 
     if has_html { harmless::html(&out) } else { out }
 }
 
-/// Most abbreviations of one text, and the longest of them, in bytes.
+/// Maximum number of abbreviations in one text, and maximum length of one, in bytes.
 const ABBREVIATIONS_MAX: usize = 200;
 const ABBREVIATION_LEN_MAX_BYTES: usize = 60;
 
 /// A short form and what it stands for.
 type Abbreviation<'t> = (&'t str, &'t str);
 
-/// `*[HTML]: Hypertext Markup Language`, on a line of its own.
+/// Parses a line such as `*[HTML]: Hypertext Markup Language`.
 fn abbreviation(line: &str) -> Option<Abbreviation<'_>> {
     let (short, long) = line.strip_prefix("*[")?.split_once("]:")?;
     let is_short = (1..=ABBREVIATION_LEN_MAX_BYTES).contains(&short.len()) && !short.contains('[');
     is_short.then(|| (short, long.trim()))
 }
 
-/// The abbreviations that a text defines outside of fenced code, and the text without those lines.
+/// Returns the abbreviations that a text defines outside of fenced code, and the text without those lines.
 fn without_abbreviations(text: &str) -> (Vec<Abbreviation<'_>>, Cow<'_, str>) {
     if !text.contains("*[") {
         return (Vec::new(), Cow::Borrowed(text));
@@ -65,7 +65,7 @@ fn without_abbreviations(text: &str) -> (Vec<Abbreviation<'_>>, Cow<'_, str>) {
     (found, Cow::Owned(rest))
 }
 
-/// The same events, where each abbreviation that stands in a text as a word is an `<abbr>`.
+/// Returns the events with an `<abbr>` around each abbreviation that occurs as a word.
 fn explained<'t>(events: Vec<Event<'t>>, abbreviations: &[Abbreviation<'_>]) -> Vec<Event<'t>> {
     let mut out = Vec::with_capacity(events.len());
     let mut is_code = false;
@@ -90,7 +90,7 @@ fn explain(text: &str, abbreviations: &[Abbreviation<'_>], out: &mut Vec<Event<'
     let is_letter = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
     let mut at = 0;
     while let Some(next) = text[at..].chars().next() {
-        // Words begin behind what is no letter.
+        // A word begins after a character that is not a letter.
         if !is_letter(text[..at].chars().next_back()) {
             let rest = &text[at..];
             let fits = |it: &&Abbreviation<'_>| {
@@ -114,7 +114,8 @@ fn explain(text: &str, abbreviations: &[Abbreviation<'_>], out: &mut Vec<Event<'
     }
 }
 
-/// Links lead where they may, and on a page headings leave the first place to its own.
+/// Replaces unsafe link targets and, within a page, moves first-level headings to the second level, as the page has its
+/// own.
 fn mended<'t>(event: Event<'t>, link_base: &str, is_within_page: bool) -> Event<'t> {
     match event {
         Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
@@ -145,7 +146,7 @@ fn destination<'t>(href: CowStr<'t>, link_base: &str) -> CowStr<'t> {
     }
 }
 
-/// Gives each heading an id made of its text.
+/// Gives each heading an id derived from its text.
 fn name_headings(events: &mut [Event<'_>]) {
     let mut seen: Vec<String> = Vec::new();
     for at in 0..events.len() {

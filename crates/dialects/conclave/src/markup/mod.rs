@@ -1,7 +1,7 @@
-//! What occurrences are shown as: behaviours turn data or a reference into HTML (section 8 of the contract).
+//! Rendering of occurrences: behaviours turn data or a reference into HTML (section 8 of the contract).
 //!
-//! HTML that an editor writes passes a list of elements and attributes that are harmless ([`harmless`]); links lead only
-//! where [`safe_link`] allows.
+//! HTML written by editors is reduced to harmless elements and attributes ([`harmless`]); links may only have targets
+//! that [`safe_link`] allows.
 
 pub(crate) mod gallery;
 pub(crate) mod harmless;
@@ -17,53 +17,56 @@ use crate::model::{Occurrence, Topic};
 use crate::names::{DEFAULT_SCOPE, SELF};
 use crate::text::{escape, topic_href};
 
-/// Longest text that is made into HTML, in bytes; longer ones are shown as text.
+/// Longest text that is rendered, in bytes; longer ones are shown as plain text.
 const TEXT_LEN_MAX_BYTES: usize = 4 << 20;
 
-/// Turns occurrences into HTML.
+/// Renders occurrences as HTML.
 pub(crate) struct Resolver<'r> {
-    /// What a link to a topic begins with: `/t/{map}/`.
+    /// Prefix of links to topics: `/t/{map}/`.
     link_base: &'r str,
-    /// Topics that occurrences name, by id: their labels are shown, and their texts where one is included.
+    /// Topics that occurrences name, by id: their labels are shown, and their texts if they are included.
     known: Option<&'r BTreeMap<String, Topic>>,
-    /// Whether the HTML stands on a page of ours, which has a first heading of its own: those of texts begin below it.
+    /// Whether the HTML is part of a page of this site, which has a first-level heading of its own: headings of texts
+    /// begin below it.
     is_within_page: bool,
     galleries: Option<Galleries<'r>>,
 }
 
-/// Behaviour of an occurrence that is another topic.
+/// Behaviour of an occurrence that stands for another topic.
 pub(crate) const TOPIC: &str = "topic";
-/// Role of an occurrence that is another topic's text.
+/// Role of an occurrence that includes the text of another topic.
 const INCLUDE: &str = "include";
 
 impl<'r> Resolver<'r> {
-    /// For links that begin with `link_base`.
+    /// Returns a resolver whose links to topics begin with `link_base`.
     pub(crate) fn new(link_base: &'r str) -> Self {
         Self { link_base, known: None, is_within_page: false, galleries: None }
     }
 
-    /// The same for a page, where other topics may be shown.
+    /// Returns a resolver for a page that may show other topics.
     pub(crate) fn with_topics(link_base: &'r str, known: &'r BTreeMap<String, Topic>) -> Self {
         Self { link_base, known: Some(known), is_within_page: true, galleries: None }
     }
 
-    /// The same for a page.
+    /// Returns a resolver for a page.
     pub(crate) fn of_page(link_base: &'r str) -> Self {
         Self { link_base, known: None, is_within_page: true, galleries: None }
     }
 
-    /// The same with the galleries of the map.
+    /// Adds the galleries of the map.
     pub(crate) fn and_galleries(self, galleries: Option<Galleries<'r>>) -> Self {
         Self { galleries, ..self }
     }
 
-    /// The files of an occurrence that is a gallery; `None` for other occurrences, and where there is no folder.
+    /// Returns the files of an occurrence that is a gallery; `None` for other occurrences, and for a folder that does
+    /// not exist or is empty.
     pub(crate) fn files(&self, it: &Occurrence) -> Option<Vec<Descriptor>> {
         let galleries = self.galleries.filter(|_| it.behaviour == GALLERY)?;
         Some(galleries.files(it)).filter(|it| !it.is_empty())
     }
 
-    /// A topic in the place of an occurrence: its link, or its text. Topics within that text are links.
+    /// Returns the HTML for another topic in place of an occurrence: a link to it, or its text, in which topics are
+    /// only linked.
     fn other(&self, it: &Occurrence) -> String {
         let other = self.known.and_then(|known| known.get(&it.reference));
         if let Some(other) = other.filter(|_| it.role == INCLUDE) {
@@ -75,7 +78,7 @@ impl<'r> Resolver<'r> {
         format!("<a href=\"{}\">{}</a>", topic_href(self.link_base, &it.reference), escape(label))
     }
 
-    /// The HTML of an occurrence; `None` for a behaviour that is not known, or without anything to show.
+    /// Returns the HTML of an occurrence; `None` if its behaviour is unknown or there is nothing to show.
     pub(crate) fn html(&self, it: &Occurrence) -> Option<String> {
         let is_own = it.reference == SELF;
         match it.behaviour.as_str() {
@@ -93,7 +96,7 @@ impl<'r> Resolver<'r> {
         }
     }
 
-    /// The HTML of a text.
+    /// Returns the HTML of a text.
     pub(crate) fn render(&self, behaviour: &str, text: &str) -> Option<String> {
         match behaviour {
             _ if text.len() > TEXT_LEN_MAX_BYTES => Some(format!("<pre>{}</pre>", escape(text))),
@@ -124,7 +127,7 @@ impl<'r> Resolver<'r> {
 mod tests {
     use super::*;
 
-    /// Nothing that is written here becomes a script, an element of its own or a link to a script.
+    /// Nothing in these texts may become a script, an element of its own or a link to a script.
     #[test]
     fn no_script_survives() {
         let resolver = Resolver::new("/t/default/");
@@ -156,7 +159,7 @@ mod tests {
         let lower = html.to_lowercase();
         assert!(!lower.contains("<script") && !lower.contains("<img src=x"), "{what}\n{html}");
         for tag in lower.split('<').skip(1).map(|it| it.split('>').next().unwrap_or_default()) {
-            // What stands outside of quotes in a tag is its names.
+            // Text of a tag outside of quotes consists of names.
             let names: String = tag.split('"').step_by(2).collect();
             assert!(
                 !names.contains("onerror") && !names.contains("onclick") && !names.contains("onload"),
@@ -184,12 +187,12 @@ mod tests {
             "<p><abbr title=\"Hyper &quot;Text&quot;\">HTML</abbr> and XHTML, <code>HTML</code>.</p>\n\
              <pre><code>HTML\n</code></pre>\n"
         );
-        // In code a definition is a line like any other.
+        // In code, a definition is an ordinary line.
         let fenced = resolver.render("markdown", "```\n*[A]: b\n```\n").unwrap_or_default();
         assert_eq!(fenced, "<pre><code>*[A]: b\n</code></pre>\n");
     }
 
-    /// A page has its own first heading; clients of the API get what was written.
+    /// A page has its own first-level heading; clients of the API get the levels as written.
     #[test]
     fn headings_are_below_that_of_a_page() {
         for (behaviour, text, id) in [("markdown", "# One", " id=\"one\""), ("wiki", "=====One=====", "")] {

@@ -1,4 +1,4 @@
-//! The markup of Acumen, Conclave's predecessor (section 8 of the contract). Forms and macros stay text.
+//! The markup of Acumen, Conclave's predecessor (section 8 of the contract). Forms and macros are left as text.
 
 use crate::markup::harmless::safe_link;
 use crate::text::{escape, topic_href};
@@ -12,7 +12,7 @@ pub(super) fn html(text: &str, link_base: &str, is_within_page: bool) -> String 
     out
 }
 
-/// `top` is the level of the highest heading.
+/// Renders a block; `top` is the level of the highest heading.
 fn block_html(block: &str, link_base: &str, top: u8, out: &mut String) {
     let lines: Vec<&str> = block.lines().collect();
     if let [line] = lines.as_slice() {
@@ -36,7 +36,7 @@ fn block_html(block: &str, link_base: &str, top: u8, out: &mut String) {
     out.push_str(&format!("<p>{}</p>\n", body.join("\n")));
 }
 
-/// The character that a block is fenced with: three or more of it on the first and last line.
+/// Returns the character of a fenced block, whose first and last line consist of three or more of it.
 fn fence_of(lines: &[&str]) -> Option<char> {
     let (first, last) = (lines.first()?.trim(), lines.last()?.trim());
     let mark = first.chars().next().filter(|it| "*~#-+".contains(*it))?;
@@ -93,7 +93,7 @@ fn fenced(fence: char, mut lines: &[&str], link_base: &str, out: &mut String) {
     }
 }
 
-/// Depth and text of a line of a list: one to four asterisks and a space.
+/// Returns depth and text of a list item: one to four asterisks and a space.
 fn bullet(line: &str) -> Option<(usize, &str)> {
     let rest = line.trim_start_matches('*');
     let depth = line.len() - rest.len();
@@ -117,8 +117,8 @@ fn list(lines: &[&str], link_base: &str, out: &mut String) {
     out.push('\n');
 }
 
-/// Text within a line: `*strong*`, `^emphasis^`, code in backquotes, links in brackets, anchors; `\` takes the
-/// meaning from a character.
+/// Renders text within a line: `*strong*`, `^emphasis^`, code in backquotes, links in brackets, anchors; `\` escapes a
+/// character.
 fn inline(line: &str, link_base: &str) -> String {
     let has_links = line.matches('[').count() == line.matches(']').count();
     let mut out = String::new();
@@ -172,7 +172,7 @@ fn inline(line: &str, link_base: &str) -> String {
     out
 }
 
-/// `ref`, `label|ref` or `label|parameter|ref`.
+/// Renders a link: `ref`, `label|ref` or `label|parameter|ref`.
 fn link(inner: &str, link_base: &str) -> String {
     let parts: Vec<&str> = inner.split('|').collect();
     let reference = parts.last().copied().unwrap_or_default();
@@ -205,7 +205,7 @@ fn link(inner: &str, link_base: &str) -> String {
     format!("<a href=\"{}\">{}</a>", topic_href(&base, id), escape(&label))
 }
 
-/// Words of a name in camel case or with underscores.
+/// Returns the words of a name in camel case or with underscores.
 fn spaced(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
     let mut was_lower = false;

@@ -1,4 +1,4 @@
-//! Changing topics in the browser: with a preview, and a check that nobody else changed the topic meanwhile.
+//! Editing topics in the browser, with a preview and a check that nobody else changed the topic meanwhile.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,14 +14,14 @@ use crate::markup::Resolver;
 use crate::model::Topic;
 use crate::text::topic_href_raw;
 
-/// What stands on the page around the form.
+/// Parts of the page around the form.
 #[derive(Default)]
 struct Around {
     preview: Option<String>,
     error: Option<String>,
 }
 
-/// The form of a topic, or of one that is to be made.
+/// Returns the form for a topic, or for one that is to be created.
 fn form_page(
     call: &Reading,
     id: &str,
@@ -43,7 +43,7 @@ fn form_page(
     call.page(status, "edit.html", page)
 }
 
-/// A page for editors. Asking for it changes nothing, so that no token is asked for.
+/// Checks that the caller is an editor. Requests for the page change nothing, so no token is checked.
 fn only_editors(call: &Reading) -> Result<()> {
     match (call.asker.is_editor(), call.asker.caller.is_anonymous()) {
         (true, _) => Ok(()),
@@ -68,7 +68,7 @@ pub(super) async fn create_form(call: Reading) -> Result<Response> {
     form_page(&call, &id, (None, 0), &Form::blank(&label), Around::default())
 }
 
-/// Previews, or saves what was typed over the revision that it began with.
+/// Previews the input, or saves it if the topic is still at the revision that the editing began with.
 pub(super) async fn save(call: Reading, body: Body) -> Result<Response> {
     let (call, fields) = Editing::posted(call, body).await?;
     let id = fields.get("id").ok_or_else(|| ConclaveError::bad_request("id is missing"))?.trim().to_owned();
@@ -106,7 +106,7 @@ pub(super) async fn save(call: Reading, body: Body) -> Result<Response> {
     }
 }
 
-/// On to the page of a topic.
+/// Redirects to the page of a topic.
 pub(super) fn to_topic(call: &Reading, id: &str) -> Response {
     let href = topic_href_raw(&call.link_base(), id);
     answer::with_header(answer::empty(StatusCode::SEE_OTHER), LOCATION, &href)

@@ -1,4 +1,4 @@
-//! The form in which a topic is edited: what it shows of a topic, what somebody typed, and how that changes the topic.
+//! The form for editing a topic: what it shows of the topic, the input, and how that changes the topic.
 
 use minijinja::{Value, context};
 use serde_json::json;
@@ -9,12 +9,12 @@ use crate::model::{Arc, Metadata, Occurrence, Topic};
 use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 use crate::text::Fields;
 
-/// Relations and occurrences that the form lists for removal.
+/// Maximum number of relations and of occurrences that the form lists for removal.
 const LISTED_MAX: usize = 200;
 /// Metadata with fields of their own above the others.
 const NAMED: [&str; 3] = [LABEL, "description", "keywords"];
 
-/// What the form shows of a topic, or what was typed into it.
+/// The contents of the form, from a topic or from user input.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Form {
     pub(super) label: String,
@@ -22,7 +22,7 @@ pub(super) struct Form {
     keywords: String,
     pub(super) text: String,
     pub(super) behaviour: String,
-    /// Metadata: an empty value removes one.
+    /// Metadata: an empty value removes the entry.
     metadata: Vec<Metadata>,
     /// Ids of arcs to be removed.
     dropped_arcs: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct Form {
     new_occurrence: [String; 4],
 }
 
-/// The text of a topic that the form edits.
+/// Returns the text of a topic that the form edits.
 pub(super) fn wiki_of(topic: &Topic) -> Option<&Occurrence> {
     topic.occurrences.iter().find(|it| is_wiki(it))
 }
@@ -43,13 +43,13 @@ fn is_wiki(it: &Occurrence) -> bool {
     it.role == "wiki" && it.scope == DEFAULT_SCOPE && it.reference == SELF && it.base64.is_none()
 }
 
-/// The key of an occurrence in a field.
+/// Returns the key of an occurrence as the value of a field.
 fn occurrence_key(it: &Occurrence) -> String {
     json!([it.scope, it.role, it.behaviour, it.reference]).to_string()
 }
 
 impl Form {
-    /// Of a topic that is not there yet.
+    /// Returns the form for a new topic.
     pub(super) fn blank(label: &str) -> Form {
         Form { label: label.to_owned(), behaviour: "markdown".to_owned(), ..Form::default() }
     }
@@ -81,7 +81,7 @@ impl Form {
             label: text("label"),
             description: text("description"),
             keywords: text("keywords"),
-            // Browsers send lines as CR LF.
+            // Browsers send line breaks as CR LF.
             text: fields.text("text").replace("\r\n", "\n"),
             behaviour: if fields.text("behaviour") == "wiki" { "wiki" } else { "markdown" }.to_owned(),
             metadata: metadata.collect(),
@@ -92,7 +92,7 @@ impl Form {
         }
     }
 
-    /// Makes a topic what the form says. Members that the form does not show stay as they are.
+    /// Changes a topic to the contents of the form. Members that the form does not show stay as they are.
     pub(super) fn apply(&self, edit: &mut Edit<'_, '_>, id: &str, new_arc: &str) -> Result<()> {
         let topic = edit.topic(id)?;
         let named = [(LABEL, &self.label), ("description", &self.description), ("keywords", &self.keywords)];
@@ -137,7 +137,7 @@ impl Form {
         Ok(())
     }
 
-    /// What the template shows of what was typed.
+    /// Returns the input for the template.
     pub(super) fn values(&self) -> Value {
         let row = |it: &Metadata| context! { scope => &it.scope, name => &it.name, value => &it.value };
         let [ty, role, reference] = &self.new_arc;
@@ -152,7 +152,7 @@ impl Form {
         }
     }
 
-    /// The members of a topic that can be removed, those marked that are to be.
+    /// Returns the members of a topic that can be removed; those selected for removal are marked.
     pub(super) fn removable(&self, topic: &Topic) -> (Vec<Value>, Vec<Value>) {
         let arc = |it: &Arc| {
             context! {

@@ -14,7 +14,7 @@ use crate::error::{ConclaveError, Result};
 use crate::text::hash;
 use crate::validators::{is_known, not_modified};
 
-/// `GET /conclave/{map}/gallery/{scope}/{reference}/{name}`: a file, for those who may read the scope.
+/// `GET /conclave/{map}/gallery/{scope}/{reference}/{name}`: sends a file to callers who may read the scope.
 pub(super) async fn file(
     path: std::result::Result<Path<(String, String, String)>, PathRejection>,
     call: Reading,
@@ -40,7 +40,7 @@ pub(super) async fn file(
     let shown = ["image/", "text/", "audio/", "video/", "application/pdf"];
     let is_shown = shown.iter().any(|it| file.media_type.starts_with(it));
     let disposition = if is_shown { "inline" } else { "attachment" };
-    // Whatever a file holds, it runs nothing here.
+    // Whatever a file contains, browsers must not execute it on this site.
     let response = answer::with_header(response, CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox");
     let response = answer::with_header(response, CONTENT_DISPOSITION, disposition);
     let response = answer::with_header(response, CACHE_CONTROL, "no-cache");

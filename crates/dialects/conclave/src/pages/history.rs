@@ -1,4 +1,4 @@
-//! What a topic was before it was edited, and making it that again.
+//! Revisions of a topic, and restoring them.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,7 +14,7 @@ use crate::kinds::REVISION;
 use crate::model::{Topic, key};
 use crate::text::topic_href_raw;
 
-/// Revisions on the page.
+/// Maximum number of revisions on the page.
 const LISTED_MAX: u64 = 50;
 
 fn was(record: &Record) -> Result<(Topic, serde_json::Value)> {
@@ -23,7 +23,8 @@ fn was(record: &Record) -> Result<(Topic, serde_json::Value)> {
     Ok((was.map_err(|error| ConclaveError::damaged(error.to_string()))?, body))
 }
 
-/// The revisions of a topic, the latest first. What a topic was may hold what was taken away on purpose: editors see it.
+/// Lists the revisions of a topic, the latest first. Revisions may contain what was removed on purpose, so only editors
+/// see them.
 pub(super) async fn list(call: Reading) -> Result<Response> {
     let id = call.params.required("id")?.to_owned();
     if !call.asker.is_editor() {
@@ -55,7 +56,7 @@ pub(super) async fn list(call: Reading) -> Result<Response> {
     call.page(StatusCode::OK, "history.html", page)
 }
 
-/// Makes a topic what it was; what it is now becomes a revision.
+/// Restores a revision of a topic; the current state becomes a revision.
 pub(super) async fn restore(call: Reading, body: Body) -> Result<Response> {
     let (call, fields) = Editing::posted(call, body).await?;
     let revision = fields.text("revision").to_owned();
@@ -65,7 +66,7 @@ pub(super) async fn restore(call: Reading, body: Body) -> Result<Response> {
     if was.map != call.map {
         return Err(none());
     }
-    // What lies out of the editor's sight stays as it is now.
+    // What the editor may not see stays as it is now.
     was.retain(|it| call.asker.sees(it));
     let id = was.id.clone();
     call.write(move |edit| edit.put(was.clone())).await?;

@@ -1,5 +1,6 @@
-//! The page of a topic. With the built-in templates it is written straight into one buffer, the same to the byte as the
-//! templates make it (a test compares both); a site that has its own `layout.html` or `topic.html` gets what they say.
+//! The page of a topic. With the built-in templates it is written directly into one buffer, byte for byte as the
+//! templates produce it (a test compares both); for a site with its own `layout.html` or `topic.html`, the templates
+//! are used.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use crate::markup::Resolver;
 use crate::names::DEFAULT_SCOPE;
 use crate::text::{push_encoded, push_escaped, topic_href_raw};
 
-/// What stands around every page.
+/// The layout around every page.
 pub(super) struct Frame<'p> {
     pub(super) site: &'p str,
     pub(super) map: &'p str,
@@ -40,13 +41,13 @@ pub(super) struct AboutIt {
     pub(super) href: String,
 }
 
-/// The page of a topic that is there.
+/// The page of an existing topic.
 pub(super) struct Leaf<'p> {
     pub(super) topic: &'p Shown<'p>,
     pub(super) scope: &'p str,
     pub(super) resolver: &'p Resolver<'p>,
     pub(super) records: Vec<AboutIt>,
-    /// Milliseconds so far, where the reader asks for them.
+    /// Milliseconds so far, if the reader asks for them.
     pub(super) timer_ms: Option<u128>,
 }
 
@@ -56,7 +57,7 @@ impl Leaf<'_> {
         own.or_else(|| self.topic.get(DEFAULT_SCOPE, "description"))
     }
 
-    /// What the template `topic.html` finds in `page`.
+    /// Returns the values of `page` for the template `topic.html`.
     pub(super) fn values(&self) -> Value {
         let made = |make: &dyn Fn(&mut String)| {
             let mut out = String::new();
@@ -77,7 +78,7 @@ impl Leaf<'_> {
         }
     }
 
-    /// The whole page, as the built-in templates make it.
+    /// Returns the whole page, as the built-in templates produce it.
     pub(super) fn write(&self, frame: &Frame<'_>) -> String {
         let (topic, scope) = (self.topic, self.scope);
         let title = topic.label(scope);
@@ -136,7 +137,7 @@ impl Leaf<'_> {
         std::mem::take(out)
     }
 
-    /// `layout.html` up to its block.
+    /// Writes `layout.html` up to its block.
     fn head(&self, out: &mut String, frame: &Frame<'_>, title: &str, href: &str) {
         let csrf = frame.csrf.as_deref().unwrap_or_default();
         out.push_str(
@@ -217,14 +218,14 @@ impl Leaf<'_> {
     }
 }
 
-/// A text that is escaped, between two that are not.
+/// Writes an escaped text between two that are written as they are.
 fn within(out: &mut String, before: &str, text: &str, behind: &str) {
     out.push_str(before);
     push_escaped(out, text);
     out.push_str(behind);
 }
 
-/// What `write` makes, between two texts; nothing where it makes nothing.
+/// Writes the output of `write` between two texts, or nothing if the output is empty.
 fn section(out: &mut String, before: &str, behind: &str, write: impl FnOnce(&mut String)) {
     let begin = out.len();
     out.push_str(before);
@@ -259,7 +260,7 @@ mod tests {
                 {"scope":"default","role":"link","behaviour":"url","reference":"http://www.example.org/",
                  "data":"{\"title\":\"T\",\"description\":\"D & d\"}"}],"points":["x"],"draw":7}"##;
 
-    /// A site without templates of its own is sent what its templates would make.
+    /// The page of a site without templates of its own must be equal to what the templates produce.
     #[test]
     fn what_is_written_is_what_the_templates_make() {
         let pages = Pages::read(&Settings::default()).unwrap();
@@ -282,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Another order of arcs, a topic alone, and every number of neighbours.
+    /// Covers arcs in another order, a topic without neighbours, and every number of neighbours.
     #[test]
     fn neighbours_stand_around_their_topic() {
         for n in 0..15 {

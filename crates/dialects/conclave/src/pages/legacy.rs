@@ -1,8 +1,8 @@
 //! The addresses of Conclave's own pages: `/conclave.cms/public/topic/view.aspx[/view]?id=` (section 6 of the contract).
 //!
-//! The last two directories are concern and action's area, the stem of the file is the action, what follows the file
-//! names the form of the answer. `topic/view` is served here; pages for editing are those below `/conclave/`; forms are
-//! taken here as the original takes them.
+//! The last two directories are concern and the action's area, the stem of the file is the action, and the path after
+//! the file names the format of the answer. `topic/view` is served here; the editing pages are those below
+//! `/conclave/`; forms are processed here as by the original.
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
@@ -24,7 +24,7 @@ use crate::names::{DEFAULT_MAP, DEFAULT_SCOPE, LABEL, SELF};
 use crate::pages::negotiation::Form;
 use crate::text::{Fields, topic_href_raw};
 
-/// What an address asks for.
+/// The parts of an address.
 struct Address {
     concern: String,
     action: String,
@@ -42,7 +42,8 @@ impl Address {
         Ok(Address { concern, action, view: segments.get(file + 1).map(|it| (*it).to_owned()) })
     }
 
-    /// Which view state the tail of the address asks for; none for a page. Errors: 404 for a view that is not known.
+    /// Returns the format of the view state that the end of the address names; `None` for a page. Errors: 404 for an
+    /// unknown one.
     fn notation(&self) -> Result<Option<Notation>> {
         match self.view.as_deref().unwrap_or("html") {
             "html" | "xsl" | "st" | "rzr" => Ok(None),
@@ -86,7 +87,7 @@ fn elsewhere(address: &str) -> Response {
     answer::with_header(answer::empty(StatusCode::SEE_OTHER), LOCATION, address.trim_end_matches('#'))
 }
 
-/// The view state of a page.
+/// Answers with the view state of a page.
 async fn state(address: &Address, call: &Reading, notation: Notation) -> Result<Response> {
     let pair = (address.concern.as_str(), address.action.as_str());
     let (makes_topic, makes_arc) = (pair == ("topic", "create"), pair == ("association", "create"));
@@ -101,7 +102,8 @@ async fn state(address: &Address, call: &Reading, notation: Notation) -> Result<
     records::answer(call, notation, about).await
 }
 
-/// A form of the original, as one change. Name and password in it (`_uname`, `_upwd`) sign somebody in instead.
+/// Processes a form of the original as one change. If it contains a name and password (`_uname`, `_upwd`), signs the
+/// user in instead.
 pub(super) async fn post(
     Path(path): Path<String>,
     State(app): State<Conclave>,
@@ -118,7 +120,7 @@ pub(super) async fn post(
     let address = Address::of(&path)?;
     let notation = address.notation()?;
     let call = call.editing()?;
-    // Parameters of the address count as fields, as in the original.
+    // As in the original, query parameters count as fields.
     let all = fields.followed_by(&call.params.0);
     let is_inline = address.action.starts_with("inline-update");
     let new_id = call.app.new_uuid();
@@ -134,13 +136,13 @@ pub(super) async fn post(
     }
 }
 
-/// A field that must be there.
+/// Returns a required field.
 fn required(fields: &Fields, name: &str) -> Result<String> {
     let value = fields.get(name).map(str::to_owned);
     value.ok_or_else(|| ConclaveError::bad_request(format!("the field {name} is missing")))
 }
 
-/// The parts of `pk`. Errors: 400 when an id that holds `::` makes them ambiguous.
+/// Returns the parts of `pk`. Errors: 400 when an id that contains `::` makes them ambiguous.
 fn parts<const N: usize>(fields: &Fields) -> Result<[String; N]> {
     let pk = required(fields, "pk")?;
     let parts: Vec<String> = pk.split("::").map(str::to_owned).collect();
@@ -150,7 +152,7 @@ fn parts<const N: usize>(fields: &Fields) -> Result<[String; N]> {
     })
 }
 
-/// Does what a form asks for; gives the id of the topic to go on with.
+/// Makes the change that a form asks for. Returns the id of the topic to show next.
 fn change(
     edit: &mut Edit<'_, '_>,
     address: &Address,
@@ -245,7 +247,7 @@ fn occurrence(scope: &str, role: &str, behaviour: &str, reference: &str, data: &
     }
 }
 
-/// Sets a metadata; without a value it is removed.
+/// Sets a metadata entry; without a value, removes it.
 fn set_metadata(edit: &mut Edit<'_, '_>, parent: &str, scope: &str, name: &str, value: String) -> Result<()> {
     if value.is_empty() {
         return edit.remove_metadata(parent, (Some(scope), Some(name))).map(|_| ());
@@ -253,7 +255,7 @@ fn set_metadata(edit: &mut Edit<'_, '_>, parent: &str, scope: &str, name: &str, 
     edit.put_metadata(parent, Metadata { scope: scope.to_owned(), name: name.to_owned(), value })
 }
 
-/// The topic of a parent that may be an arc.
+/// Returns the topic of a parent that may be an arc.
 fn owner(edit: &mut Edit<'_, '_>, parent: String) -> Result<Option<String>> {
     if edit.get(&parent)?.is_some() { Ok(Some(parent)) } else { edit.owner(&parent) }
 }
@@ -276,7 +278,7 @@ fn update_arc(edit: &mut Edit<'_, '_>, id: &str, field: &str, value: String) -> 
     Ok(())
 }
 
-/// A changed copy beside the old one, as the original does it. Errors: 404; 409 if there is one like the copy.
+/// Adds a changed copy of an occurrence, as the original does. Errors: 404; 409 if one with the same key exists.
 fn update_occurrence(
     edit: &mut Edit<'_, '_>,
     topic: &str,

@@ -1,4 +1,4 @@
-//! Finding topics: the search page, and the list of those that point at one.
+//! Finding topics: the search page, and the list of topics that point at one.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -16,7 +16,7 @@ use crate::model::{Topic, key};
 use crate::names::DEFAULT_SCOPE;
 use crate::text::topic_href_raw;
 
-/// Topics on a page of a list.
+/// Topics per page of a list.
 const LISTED: usize = 50;
 
 pub(super) async fn home() -> Response {

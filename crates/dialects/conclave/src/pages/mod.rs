@@ -1,7 +1,7 @@
-//! The pages: their routes, and the files that they are made with.
+//! The pages: routes, static files and templates.
 //!
-//! Lists of relations, texts and the small map are made here, as HTML that is escaped already; a template places them. A
-//! site puts a template of the same name into its folder to change how a page looks.
+//! Lists of relations, texts and the small map are written in code, as escaped HTML; a template places them. A site
+//! overrides the look of a page with a template of the same name in its folder.
 
 mod editing;
 mod form;
@@ -56,7 +56,8 @@ pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
         .route("/conclave/{map}/restore", post(history::restore))
         .route("/conclave.cms/{*path}", get(legacy::get).post(legacy::post))
         .layer(from_fn_with_state(app.clone(), told_as_page))
-        // It tells of refusals itself: most requests are for topics, and none of them goes through the layer.
+        // This handler renders refusals itself, since most requests are for topics: none of them passes through the
+        // layer.
         .route("/t/{map}/{*id}", get(view::view))
 }
 

@@ -1,9 +1,9 @@
-//! In which form a topic is shown: by the end of its path, or by what the client accepts.
+//! Format in which a topic is shown: by the end of its path, or by `Accept`.
 
 use http::HeaderMap;
 use http::header::ACCEPT;
 
-/// How a topic is shown.
+/// Format in which a topic is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Html,
@@ -15,7 +15,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// As it stands in tags.
+    /// Returns the name used in entity tags.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Form::Html => "html",
@@ -37,12 +37,12 @@ pub(crate) const SUFFIXES: [(&str, Form); 6] = [
     (".md", Form::Markdown),
 ];
 
-/// The form that a suffix of an address asks for.
+/// Returns the format that a suffix of an address names.
 pub(crate) fn form_of(path: &str) -> Option<Form> {
     SUFFIXES.into_iter().find(|it| path.ends_with(it.0)).map(|it| it.1)
 }
 
-/// The form that the client likes best; pages for browsers and for those who do not say.
+/// Returns the format that the client prefers: a page for browsers and for clients that state no preference.
 pub(crate) fn preferred(headers: &HeaderMap) -> Form {
     let accept = headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
     if accept.is_empty() || accept.starts_with("text/html") || accept.starts_with("*/*") {

@@ -1,4 +1,4 @@
-//! A page as it is answered.
+//! Rendering of a page as an answer.
 
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, VARY, X_CONTENT_TYPE_OPTIONS};
@@ -13,7 +13,8 @@ use crate::pages::templates::Pages;
 use crate::text::HTML;
 
 impl Pages {
-    /// What every template has: `site`, `map`, `user`, `is_editor`, `csrf`, and `page` with the rest.
+    /// Returns the values that every template gets: `site`, `map`, `user`, `is_editor`, `csrf`, and `page` with the
+    /// rest.
     pub(super) fn framed(&self, frame: &Frame<'_>, page: Value) -> Value {
         context! {
             site => frame.site, map => frame.map, user => frame.user, is_editor => frame.is_editor,
@@ -22,18 +23,18 @@ impl Pages {
     }
 }
 
-/// Scripts and styles are this site's own files; nothing may frame a page.
+/// Content security policy: scripts and styles are this site's own files, and no site may frame a page.
 pub(crate) const POLICY: &str = "default-src 'self'; img-src 'self' https: http:; object-src 'none'; base-uri 'none'; \
                       form-action 'self'; frame-ancestors 'none'";
 
 impl Reading {
-    /// A page; [`Pages::framed`] says what its template has.
+    /// Renders a page; [`Pages::framed`] describes the values of its template.
     pub(crate) fn page(&self, status: StatusCode, name: &str, page: Value) -> Result<Response> {
         let pages = self.app.pages.now();
         finished(status, pages.render(name, pages.framed(&Frame::of(self), page))?)
     }
 
-    /// Does what the flag `nocache` asks for.
+    /// Reloads the templates if the flag `nocache` is set.
     pub(crate) fn renew_templates(&self) -> Result<()> {
         if self.params.0.is_set("nocache") && self.asker.is_administrator() {
             self.app.pages.read_anew(&self.app.settings)?;

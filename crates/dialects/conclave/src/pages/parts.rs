@@ -1,4 +1,4 @@
-//! Parts of a topic's page, as HTML that is escaped already.
+//! Parts of a topic's page, as escaped HTML.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,17 @@ use crate::markup::Resolver;
 use crate::names::DEFAULT_SCOPE;
 use crate::text::{push_encoded, push_escaped};
 
-/// Relations of one type and role that a page lists; the rest is a link to the list.
+/// Maximum number of relations of one type and role on a page; a link leads to the full list.
 const LISTED_MAX: usize = 100;
-/// Neighbours on the small map.
+/// Maximum number of neighbours on the small map.
 const NEIGHBOURS_MAX: usize = 12;
 
-/// A name as words: `borders-with` is "borders with".
+/// Returns a name as words: `borders-with` is "borders with".
 pub(super) fn words(name: &str) -> String {
     name.replace(['-', '_'], " ")
 }
 
-/// The same, appended as HTML.
+/// Appends a name as words, as HTML.
 fn push_words(out: &mut String, name: &str) {
     for (at, part) in name.split(['-', '_']).enumerate() {
         if at > 0 {
@@ -29,10 +29,10 @@ fn push_words(out: &mut String, name: &str) {
     }
 }
 
-/// Nested lists: type, role, links.
+/// Writes nested lists: type, role, links.
 pub(super) fn relations(out: &mut String, topic: &Shown<'_>, scope: &str) {
     let mut arcs = topic.arcs.as_slice();
-    // Arcs lie by type, role and label.
+    // Arcs are ordered by type, role and label.
     while let Some(first) = arcs.first() {
         let n_of_type = arcs.iter().take_while(|it| it.ty == first.ty).count();
         let (mut of_type, rest) = arcs.split_at(n_of_type);
@@ -71,13 +71,13 @@ fn link(out: &mut String, map: &str, arc: &Leading<'_>, scope: &str) {
     out.push_str("</a>");
 }
 
-/// The texts of a topic: its wiki occurrences.
+/// Writes the texts of a topic: its wiki occurrences.
 pub(super) fn texts(out: &mut String, topic: &Shown<'_>, resolver: &Resolver<'_>) {
     let wiki = topic.occurrences.iter().filter(|it| it.role == "wiki" || it.role == "include");
     out.extend(wiki.filter_map(|it| resolver.html(it)));
 }
 
-/// The other occurrences, under their roles.
+/// Writes the other occurrences, grouped by role.
 pub(super) fn resources(out: &mut String, topic: &Shown<'_>, resolver: &Resolver<'_>) {
     let mut role: Option<&str> = None;
     let others = topic.occurrences.iter().filter(|it| it.role != "wiki" && it.role != "include");
@@ -101,7 +101,7 @@ pub(super) fn resources(out: &mut String, topic: &Shown<'_>, resolver: &Resolver
     }
 }
 
-/// A resource; its data may say more about an address: title and description.
+/// Returns a resource as HTML; its data may give title and description of an address.
 fn resource(it: &crate::model::Occurrence, resolver: &Resolver<'_>) -> Option<String> {
     if it.behaviour != "url" {
         return resolver.html(it);
@@ -127,13 +127,13 @@ fn resource(it: &crate::model::Occurrence, resolver: &Resolver<'_>) -> Option<St
     Some(out)
 }
 
-/// An address as readers know it: without `http://`.
+/// Returns an address without `http://`, for display.
 fn bare(address: &str) -> &str {
     let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
     rest.map_or(address, |it| it.strip_prefix("www.").unwrap_or(it).trim_end_matches('/'))
 }
 
-/// Arcs on the small map: the first of each type and role, then the second ones, and so on.
+/// Returns the arcs on the small map: the first of each type and role, then the second ones, and so on.
 fn on_the_map<'t, 'b>(topic: &'t Shown<'b>) -> Vec<&'t Leading<'b>> {
     let groups: Vec<&[Leading<'b>]> = topic
         .arcs
@@ -152,12 +152,12 @@ fn on_the_map<'t, 'b>(topic: &'t Shown<'b>) -> Vec<&'t Leading<'b>> {
             }
         }
     }
-    // Neighbours of one kind lie side by side.
+    // Neighbours of the same type and role are placed next to each other.
     shown.sort_by(|it, other| (&it.ty, &it.role).cmp(&(&other.ty, &other.role)));
     shown
 }
 
-/// Where a neighbour stands on the small map, as HTML: its line, and its circle with the beginning of its label.
+/// The place of a neighbour on the small map, as HTML: its line, and its circle with the beginning of its label.
 struct Place {
     line: String,
     circle: String,
@@ -170,7 +170,7 @@ static PLACES: LazyLock<Vec<Vec<Place>>> =
 fn place(at: usize, n_shown: usize) -> Place {
     let (sin, cos) = (std::f64::consts::TAU * (at as f64 + 0.5) / n_shown as f64).sin_cos();
     let (x, y) = (240.0 + 110.0 * cos, 160.0 + 125.0 * sin);
-    // Labels stand outside of the circle, so that none lies over a line.
+    // Labels are placed outside of the circle, so that none covers a line.
     let (anchor, beside) = if x < 240.0 { ("end", x - 13.0) } else { ("start", x + 13.0) };
     Place {
         line: format!("<line x1=\"240\" y1=\"160\" x2=\"{x:.0}\" y2=\"{y:.0}\"/>"),
@@ -182,7 +182,7 @@ fn place(at: usize, n_shown: usize) -> Place {
     }
 }
 
-/// A small map: the topic in the middle, some neighbours around it.
+/// Writes a small map: the topic in the middle, some neighbours around it.
 pub(super) fn neighbours(out: &mut String, topic: &Shown<'_>, scope: &str) {
     let shown = on_the_map(topic);
     let places = PLACES.get(shown.len()).filter(|it| !it.is_empty());
@@ -201,7 +201,7 @@ pub(super) fn neighbours(out: &mut String, topic: &Shown<'_>, scope: &str) {
     out.push_str("<circle class=\"self\" cx=\"240\" cy=\"160\" r=\"11\"/></svg>");
 }
 
-/// The beginning of a label, as HTML.
+/// Appends the beginning of a label, as HTML.
 fn push_shortened(out: &mut String, label: &str) {
     match label.char_indices().nth(16) {
         None => push_escaped(out, label),
@@ -212,7 +212,7 @@ fn push_shortened(out: &mut String, label: &str) {
     }
 }
 
-/// What is said of a topic beside its label and description.
+/// Writes what is known about a topic beside its label and description.
 pub(super) fn facts(out: &mut String, topic: &Shown<'_>, scope: &str) {
     for it in topic.metadata.iter().filter(|it| it.scope == scope || it.scope == DEFAULT_SCOPE) {
         if matches!(&*it.name, "label" | "description") || it.value.is_empty() {

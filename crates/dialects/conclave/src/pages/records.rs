@@ -18,28 +18,28 @@ use crate::markup::Resolver;
 use crate::model::Topic;
 use crate::text::push_escaped;
 
-/// Bits of a user's mask: a user, one who is trusted, a moderator, an administrator.
+/// Bits of a user's mask: user, trusted user, moderator, administrator.
 const MASK_USER: u32 = 1;
 const MASK_TRUSTED: u32 = 2;
 const MASK_MODERATOR: u32 = 4;
 const MASK_ADMIN: u32 = 8;
 
-/// The form of a view state.
+/// The format of a view state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
     Json,
     Xml,
 }
 
-/// What a page of the original is about.
+/// The subject of a page of the original.
 pub(super) struct About<'a> {
     /// The topic that is shown.
     pub(super) topic: Option<&'a str>,
-    /// An arc of it that is edited.
+    /// The arc of it that is being edited.
     pub(super) arc: Option<&'a str>,
-    /// Whether the page makes a topic: an id is proposed for it.
+    /// Whether the page creates a topic: an id is proposed for it.
     pub(super) makes_topic: bool,
-    /// Whether the page makes an arc.
+    /// Whether the page creates an arc.
     pub(super) makes_arc: bool,
 }
 
@@ -52,7 +52,7 @@ fn mask(asker: &Asker) -> u32 {
     MASK_USER | editor | admin
 }
 
-/// The view state of a page.
+/// Answers with the view state of a page.
 pub(super) async fn answer(call: &Reading, notation: Notation, about: About<'_>) -> Result<Response> {
     let started = Instant::now();
     let topic = match about.topic {
@@ -67,7 +67,7 @@ pub(super) async fn answer(call: &Reading, notation: Notation, about: About<'_>)
         shown.filter(|it| !it.1.is_empty()).map(|it| (it.0.to_owned(), json!(it.1))).collect();
     let errors: Vec<String> = missing.iter().map(|id| format!("there is no topic {id:?}")).collect();
     let name = call.asker.caller.username().unwrap_or("anon");
-    // Times would make answers of one topic differ.
+    // Times would make the answers for one topic differ.
     let timers = match call.params.0.is_set("timer") {
         true => json!({"total": started.elapsed().as_millis().to_string()}),
         false => json!({}),
@@ -113,7 +113,7 @@ pub(super) async fn answer(call: &Reading, notation: Notation, about: About<'_>)
     })
 }
 
-/// `<records>` with an item for each value; the topic stands there as it does by itself.
+/// Returns `<records>` with an item for each value; the topic is written in its usual XML form.
 fn xml(records: &Value, one: Option<&str>, topic: Option<&Topic>, resolver: &Resolver<'_>) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<records>");
     for (name, value) in records.as_object().into_iter().flatten() {
@@ -133,7 +133,7 @@ fn xml(records: &Value, one: Option<&str>, topic: Option<&Topic>, resolver: &Res
     out
 }
 
-/// Simple values as the attribute `value`, lists as `<list>`, members by their names.
+/// Writes simple values as the attribute `value`, lists as `<list>`, members by their names.
 fn item(out: &mut String, name: Option<&str>, value: &Value) {
     out.push_str("<item");
     if let Some(name) = name {

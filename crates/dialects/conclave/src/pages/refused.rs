@@ -1,4 +1,4 @@
-//! Refusals as pages, to those who read pages.
+//! Errors as pages, for browsers.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -12,7 +12,7 @@ use crate::error::{Result, Told};
 use crate::names::DEFAULT_MAP;
 use crate::pages::page::finished;
 
-/// Whether a refusal is told as a page.
+/// Returns whether a refusal is shown as a page.
 pub(crate) fn wants_page(headers: &HeaderMap, path: &str) -> bool {
     let accept = headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or("*/*");
     let is_for_programs = crate::pages::negotiation::form_of(path).is_some()
@@ -21,7 +21,7 @@ pub(crate) fn wants_page(headers: &HeaderMap, path: &str) -> bool {
     accept.contains("text/html") || accept.starts_with("*/*") && !is_for_programs
 }
 
-/// Says a refusal as a page to those who read pages.
+/// Shows refusals as pages to clients that want pages.
 pub(crate) async fn told_as_page(State(app): State<Conclave>, request: Request, next: Next) -> Response {
     let wants_page = wants_page(request.headers(), request.uri().path());
     let uri = request.uri().clone();
@@ -29,7 +29,7 @@ pub(crate) async fn told_as_page(State(app): State<Conclave>, request: Request, 
     if wants_page { told(&app, response, &uri) } else { response }
 }
 
-/// A refusal as a page; other answers, and what cannot be rendered, as they are.
+/// Renders a refusal as a page. Returns other answers, and refusals that cannot be rendered, unchanged.
 pub(crate) fn told(app: &Conclave, response: Response, uri: &Uri) -> Response {
     let Some(told) = response.extensions().get::<Told>() else { return response };
     error_page(app, told, uri).unwrap_or(response)

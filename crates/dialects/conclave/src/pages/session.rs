@@ -1,5 +1,5 @@
-//! Signing in and out. The cookie is a signed token that scripts cannot read; it is set when somebody signs in and at no
-//! other time, so that pages can be kept by caches.
+//! Signing in and out. The cookie is a signed token that scripts cannot read. It is set only when somebody signs in, so
+//! that caches can keep pages.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -17,10 +17,10 @@ use crate::error::{ConclaveError, Result};
 use crate::names::DEFAULT_MAP;
 use crate::text::Fields;
 
-/// A place of this site to go on at; anything else would lead strangers elsewhere.
+/// Returns the path of this site to go to after signing in; any other address would allow open redirects.
 fn next_page(fields: &Fields) -> String {
     let next = fields.text("next");
-    // Browsers leave tabs and line ends out of addresses before they read them, and take a backslash for a slash.
+    // Browsers strip tabs and line ends from addresses before they parse them, and treat a backslash as a slash.
     let is_plain = next.bytes().all(|it| it.is_ascii_graphic() && it != b'\\');
     let is_own = next.starts_with('/') && !next.starts_with("//") && is_plain;
     if is_own { next.to_owned() } else { "/conclave/default".to_owned() }
@@ -32,12 +32,12 @@ pub(super) async fn form(State(app): State<Conclave>, mut parts: Parts) -> Resul
     call.page(StatusCode::OK, "signin.html", page)
 }
 
-/// Signing in is for those who may not read yet, too.
+/// Opens a request without a check of rights, since users sign in before they may read.
 async fn open(parts: &mut Parts, app: &Conclave) -> Result<Reading> {
     Reading::unchecked(parts, app, DEFAULT_MAP.to_owned()).await
 }
 
-/// Errors: 403 for a form of another site.
+/// Checks that a form comes from this site. Errors: 403.
 fn is_from_here(headers: &HeaderMap) -> Result<()> {
     let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
     let is_own = match (text("sec-fetch-site"), text("origin"), text("host")) {
@@ -51,7 +51,7 @@ fn is_from_here(headers: &HeaderMap) -> Result<()> {
     Err(ConclaveError::forbidden("the form was sent by another site"))
 }
 
-/// The cookie of a session. Over TLS it is for TLS alone.
+/// Returns the cookie of a session. Over TLS it is marked as secure.
 fn cookie(headers: &HeaderMap, token: &str, life_s: i64) -> String {
     let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let is_secure = text("origin").starts_with("https://") || text("x-forwarded-proto") == "https";
@@ -64,13 +64,13 @@ pub(super) async fn sign_in(State(app): State<Conclave>, request: Request) -> Re
     is_from_here(&parts.headers)?;
     let call = open(&mut parts, &app).await?;
     let (call, fields) = call.form(body).await?;
-    // Conclave's own forms have names of their own for these.
+    // Conclave's own forms use different names for these fields.
     let field = |name: &str, old: &str| fields.get(name).or(fields.get(old)).unwrap_or_default().to_owned();
     let (name, password) = (field("username", "_uname"), field("password", "_upwd"));
     enter(&call, (&name, &password), &next_page(&fields)).await
 }
 
-/// Signs somebody in, and leads on to a page of this site.
+/// Signs a user in and redirects to a page of this site.
 pub(super) async fn enter(call: &Reading, (name, password): (&str, &str), next: &str) -> Result<Response> {
     is_from_here(&call.headers)?;
     let (accounts, tenant) = (call.app.context.accounts(), call.asker.db.tenant());
@@ -95,7 +95,7 @@ pub(super) async fn sign_out(State(app): State<Conclave>, request: Request) -> R
     is_from_here(&parts.headers)?;
     let call = open(&mut parts, &app).await?;
     let (call, fields) = call.form(body).await?;
-    // A foreign page must not sign anybody out either.
+    // A foreign page must not be able to sign anybody out either.
     if call.asker.csrf().is_some_and(|it| it != fields.text("_csrf")) {
         return Err(ConclaveError::forbidden("the form does not carry the token of the session"));
     }

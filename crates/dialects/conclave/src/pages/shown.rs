@@ -1,5 +1,5 @@
-//! What the page of a topic is made of, borrowed from the stored body: a page is read far more often than anything else,
-//! and a topic of its own for each would be a hundred small texts.
+//! The topic that a page shows, borrowed from the stored body: pages are read far more often than anything else, and an
+//! owned topic would need a hundred small allocations for each.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::error::{ConclaveError, Result};
 use crate::model::Occurrence;
 use crate::names::{DEFAULT_SCOPE, LABEL};
 
-/// A topic as a page shows it. Fields are those of [`crate::model::Topic`]; what no page shows is left out.
+/// A topic as pages show it. The fields are those of [`crate::model::Topic`], without those that no page shows.
 #[derive(Debug, Deserialize)]
 pub(super) struct Shown<'b> {
     #[serde(borrow)]
@@ -26,7 +26,7 @@ pub(super) struct Shown<'b> {
     pub(super) occurrences: Vec<Occurrence>,
 }
 
-/// A metadata.
+/// A metadata entry.
 #[derive(Debug, Deserialize)]
 pub(super) struct Said<'b> {
     #[serde(borrow)]
@@ -52,7 +52,7 @@ pub(super) struct Leading<'b> {
     pub(super) metadata: Vec<Said<'b>>,
 }
 
-/// The label among some metadata, as [`crate::model::label_of`] finds it.
+/// Returns the label in some metadata, by the rules of [`crate::model::label_of`].
 fn label_of<'m>(metadata: &'m [Said<'_>], scope: &str) -> Option<&'m str> {
     let mut labels = metadata.iter().filter(|it| it.name == LABEL);
     let first = labels.clone().find(|it| it.scope == scope);
@@ -62,15 +62,15 @@ fn label_of<'m>(metadata: &'m [Said<'_>], scope: &str) -> Option<&'m str> {
 }
 
 impl<'b> Shown<'b> {
-    /// From the body of its record.
+    /// Parses the body of a record.
     pub(super) fn of(body: &'b [u8]) -> Result<Shown<'b>> {
         let damaged = |error: &dyn std::fmt::Display| ConclaveError::damaged(error.to_string());
-        // Looked at once as a whole rather than text by text.
+        // UTF-8 is validated once for the whole body rather than per text.
         let text = std::str::from_utf8(body).map_err(|error| damaged(&error))?;
         serde_json::from_str(text).map_err(|error| damaged(&error))
     }
 
-    /// Keeps the members whose scope a reader may see.
+    /// Keeps the members whose scope the reader may see.
     pub(super) fn retain(&mut self, may_see: impl Fn(&str) -> bool) {
         self.metadata.retain(|it| may_see(&it.scope));
         self.arcs.retain_mut(|it| {
@@ -80,19 +80,19 @@ impl<'b> Shown<'b> {
         self.occurrences.retain(|it| may_see(&it.scope));
     }
 
-    /// The label for a reader of `scope`.
+    /// Returns the label for a reader of `scope`.
     pub(super) fn label(&self, scope: &str) -> &str {
         label_of(&self.metadata, scope).unwrap_or(&self.id)
     }
 
-    /// A value of its metadata.
+    /// Returns a metadata value.
     pub(super) fn get(&self, scope: &str, name: &str) -> Option<&str> {
         self.metadata.iter().find(|it| it.scope == scope && it.name == name).map(|it| &*it.value)
     }
 }
 
 impl Leading<'_> {
-    /// The label for a reader of `scope`.
+    /// Returns the label for a reader of `scope`.
     pub(super) fn label(&self, scope: &str) -> &str {
         label_of(&self.metadata, scope).unwrap_or(&self.reference)
     }

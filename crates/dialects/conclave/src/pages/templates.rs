@@ -1,4 +1,4 @@
-//! The templates of pages: those built in, with those of the site in their places.
+//! The templates of pages: the built-in ones, overridden by those of the site.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,7 +14,7 @@ pub(crate) const STYLE: &str = include_str!("../../assets/site.css");
 
 pub(crate) const SCRIPT: &str = include_str!("../../assets/site.js");
 
-/// Every template that a page is made of.
+/// Every template.
 pub(crate) const TEMPLATES: [(&str, &str); 8] = [
     ("layout.html", include_str!("../../templates/layout.html")),
     ("topic.html", include_str!("../../templates/topic.html")),
@@ -37,7 +37,7 @@ pub enum TemplateError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is no template.
+    /// It is not a valid template.
     #[error("the template {name}: {reason}")]
     Syntax {
         /// Name of the template.
@@ -50,27 +50,27 @@ pub enum TemplateError {
 /// The templates.
 pub(crate) struct Pages {
     environment: Environment<'static>,
-    /// Changes with the templates: part of every page's tag.
+    /// Changes with the templates, and is part of every page's entity tag.
     pub(crate) revision: u64,
     /// Whether the page of a topic is the built-in one.
     pub(crate) has_own_leaf: bool,
 }
 
-/// The templates as they are now; an administrator has them read anew with the flag `nocache`.
+/// The current templates; an administrator reloads them with the flag `nocache`.
 pub(crate) struct Templates(RwLock<Arc<Pages>>);
 
 impl Templates {
-    /// The built-in templates, with those of the site in their places.
+    /// Reads the built-in templates, overridden by those of the site.
     pub(crate) fn read(settings: &Settings) -> std::result::Result<Templates, TemplateError> {
         Ok(Templates(RwLock::new(Arc::new(Pages::read(settings)?))))
     }
 
-    /// Those of now.
+    /// Returns the current templates.
     pub(crate) fn now(&self) -> Arc<Pages> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads them anew. Errors: 422 with the file and what is wrong with it; those of before stay.
+    /// Reloads the templates. Errors: 422 with the file and what is wrong with it; the previous templates stay in use.
     pub(crate) fn read_anew(&self, settings: &Settings) -> Result<()> {
         let read = Pages::read(settings).map_err(|error| ConclaveError::rule(error.to_string()))?;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(read);
@@ -79,17 +79,17 @@ impl Templates {
 }
 
 impl Pages {
-    /// The built-in templates, with those of the site in their places.
+    /// Reads the built-in templates, overridden by those of the site.
     pub(crate) fn read(settings: &Settings) -> std::result::Result<Pages, TemplateError> {
         let mut environment = Environment::new();
         environment.set_formatter(|out, state, value| match value.as_str() {
-            // Slashes stay as they are: most of what stands on a page are addresses.
+            // Slashes are not escaped: most values on a page are addresses.
             Some(text) if !value.is_safe() && *state.auto_escape() == AutoEscape::Html => {
                 out.write_str(&escape(text)).map_err(|_| Error::from(ErrorKind::WriteFailure))
             }
             _ => escape_formatter(out, state, value),
         });
-        // Everything that pages are made of beside topics.
+        // The content of pages that does not come from topics.
         let of_site = format!("{}{:?}", settings.site_name, settings.records);
         let mut all = format!("{STYLE}{SCRIPT}{}{of_site}", env!("CARGO_PKG_VERSION"));
         let mut has_own_leaf = true;

@@ -36,13 +36,13 @@ use crate::projection::beside;
 use crate::text::topic_href_raw;
 use crate::validators::{cached, is_known, mark, not_modified};
 
-/// Topics shown within another: further ones are links without their labels.
+/// Maximum number of topics shown within another: further ones are links without their labels.
 const INCLUDED_MAX: usize = 20;
 
 /// A record of another dialect that has an identifier of the topic: its kind and id.
 type Joined = (String, String);
 
-/// The topic under this id, or under the id without a suffix that names a form.
+/// Returns the topic with this id, or with the id without a suffix that names a format.
 fn look(view: &mut View<'_>, map: &str, id: &str) -> Result<(Option<Record>, Option<Form>)> {
     if let Some(found) = view.get(&TOPIC, &key(map, id))? {
         return Ok((Some(found), None));
@@ -55,7 +55,7 @@ fn look(view: &mut View<'_>, map: &str, id: &str) -> Result<(Option<Record>, Opt
     Ok((None, None))
 }
 
-/// Records of other dialects; only topics that have such identifiers cost the look-ups.
+/// Returns the records of other dialects about a topic; topics without such identifiers cost no look-ups.
 fn joined(view: &mut View<'_>, topic: &Topic, kinds: &[String]) -> Result<Vec<Joined>> {
     let mut out: Vec<Joined> = Vec::new();
     if kinds.is_empty() {
@@ -71,7 +71,7 @@ fn joined(view: &mut View<'_>, topic: &Topic, kinds: &[String]) -> Result<Vec<Jo
     Ok(out)
 }
 
-/// Topics that occurrences of one name; most topics have none.
+/// Returns the topics that a topic's occurrences include; most topics have none.
 fn included(view: &mut View<'_>, map: &str, topic: &Topic) -> Result<Vec<Found>> {
     let named = topic.occurrences.iter().filter(|it| it.behaviour == markup::TOPIC);
     let keys: Vec<String> = named.map(|it| key(map, &it.reference)).take(INCLUDED_MAX).collect();
@@ -83,7 +83,7 @@ fn included(view: &mut View<'_>, map: &str, topic: &Topic) -> Result<Vec<Found>>
     Ok(out)
 }
 
-/// What a page is made of: one read.
+/// The data of a page, from one read.
 struct Read {
     found: Option<Record>,
     form: Option<Form>,
@@ -96,7 +96,7 @@ impl Read {
         let (found, form) = look(view, map, id)?;
         let (mut records, mut others) = (Vec::new(), Vec::new());
         if let Some(found) = &found {
-            // Within a text quotes are escaped: these words stand in the body where they are its own, and nowhere else.
+            // Quotes within a text are escaped, so these strings occur in the body only as its own keys and values.
             let holds = |it: &str| memchr::memmem::find(&found.body, it.as_bytes()).is_some();
             let has_subjects = !kinds.is_empty() && !holds("\"subjects\":{}");
             let has_topics = holds("\"behaviour\":\"topic\"");
@@ -110,7 +110,7 @@ impl Read {
     }
 }
 
-/// `/t/{map}/{id}`: the rest of the path is the id. A refusal is told as a page to those who read pages.
+/// `/t/{map}/{id}`: the rest of the path is the id. Clients that want pages get refusals as pages.
 pub(super) async fn view(State(app): State<Conclave>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     let wants_page = crate::pages::refused::wants_page(&parts.headers, parts.uri.path());
@@ -135,7 +135,7 @@ async fn viewed(app: &Conclave, parts: &mut Parts) -> Result<Response> {
     show(call, &id, None).await
 }
 
-/// A topic in the form asked for, which an address may fix; else its suffix or `Accept` decides.
+/// Answers with a topic in the given format; without one, its suffix or `Accept` decides.
 pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result<Response> {
     let started = Instant::now();
     call.renew_templates()?;
@@ -166,8 +166,8 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
     let tag = format!("W/\"{mark}\"");
     let (mut response, modified_ms) = match is_known(&call.headers, &tag) {
         true => {
-            // A 304 updates what a cache keeps of the page: without its own fields the shell's would take their place, and
-            // the page would be shown without its style.
+            // A 304 updates the header fields in a cache's copy of the page: without its own fields it would carry the
+            // shell's, and the page would be shown without its style.
             let mut response = not_modified(&tag);
             if form == Form::Html {
                 crate::pages::page::harden(&mut response);
@@ -190,7 +190,8 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
     Ok(cached(&call, response, modified_ms))
 }
 
-/// What of its galleries decides how a topic is shown; most topics have none, which is seen without reading their bodies.
+/// Returns the part of the galleries' state that affects how a topic is rendered. Most topics have no gallery, which
+/// shows without parsing their bodies.
 fn galleries_of(call: &Reading, body: &[u8]) -> Result<Vec<String>> {
     if call.galleries().is_none() || memchr::memmem::find(body, b"\"behaviour\":\"gallery\"").is_none() {
         return Ok(Vec::new());
@@ -198,7 +199,7 @@ fn galleries_of(call: &Reading, body: &[u8]) -> Result<Vec<String>> {
     Ok(call.mark_of_galleries(&Topic::stored(body)?))
 }
 
-/// Of a topic's body, when it was last changed.
+/// The time of the last change, from a topic's body.
 #[derive(Deserialize)]
 struct Stamp {
     #[serde(rename = "at", default)]
@@ -211,7 +212,8 @@ impl Stamp {
     }
 }
 
-/// Everything that decides the bytes of a page: it says who is signed in, and carries the token of the session.
+/// Returns a mark of everything that the bytes of a page depend on, including the user's name and the token of the
+/// session.
 fn mark_of_page(
     call: &Reading,
     pages: &Pages,
@@ -232,7 +234,7 @@ fn mark_of_page(
     mark(revision, &of_form)
 }
 
-/// A topic in a form for programs.
+/// Answers with a topic in a format for programs.
 async fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
     let bytes = |name, text: String| Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static(name), text));
     match form {
@@ -259,7 +261,7 @@ async fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
     }
 }
 
-/// The page of a topic, and when the topic was last changed.
+/// Returns the page of a topic, and the time when the topic was last changed.
 fn html(
     call: &Reading,
     pages: &Pages,
@@ -301,7 +303,7 @@ fn html(
     Ok((crate::pages::page::finished(StatusCode::OK, page)?, modified_ms))
 }
 
-/// The page of a topic that is not there: with a link to make it.
+/// Returns the page for a topic that does not exist, with a link to create it.
 pub(super) fn missing(call: &Reading, id: &str) -> Result<Response> {
     let href = topic_href_raw("", id);
     let page = context! { title => id, id => id, href => href, is_missing => true, tab => "view" };

@@ -1,4 +1,4 @@
-//! A topic map as topics.
+//! Conversion of a topic map into topics.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,24 +16,24 @@ use crate::model::{Arc, Metadata, Occurrence, Topic, set};
 use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 use crate::text::hash;
 
-/// Longest literal that becomes metadata rather than an occurrence, in characters.
+/// Maximum length, in characters, of a literal that becomes metadata rather than an occurrence.
 const METADATA_LEN_MAX: usize = 256;
 
-/// A topic map on its way to be topics of a map of the store.
+/// A topic map that is being converted into topics of a stored map.
 pub(crate) struct Projection<'m> {
     map: &'m TopicMap,
     name: &'m str,
     /// Id of each topic.
     ids: Vec<String>,
-    /// Whether it is one of its own rather than a name of something.
+    /// Whether it is a topic in its own right, rather than only a name that others use.
     is_real: Vec<bool>,
-    /// Labels that topics have already, by number.
+    /// Labels of topics that are stored already, by number.
     labels: HashMap<usize, String>,
-    /// The type of names that state none.
+    /// The type of names without a stated type.
     topic_name: Option<TopicId>,
 }
 
-/// Topics that something refers to, and those that play roles.
+/// Returns the topics that something refers to, and those that play roles.
 fn used(map: &TopicMap) -> (HashSet<TopicId>, HashSet<TopicId>) {
     let (mut used, mut playing) = (HashSet::new(), HashSet::new());
     for it in &map.topics {
@@ -58,8 +58,9 @@ fn used(map: &TopicMap) -> (HashSet<TopicId>, HashSet<TopicId>) {
 }
 
 impl<'m> Projection<'m> {
-    /// Of a map, as topics of the map `name`. `base` is the IRI of the document: what its fragments name keeps that
-    /// name. Topics whose numbers are in `given` have those ids; no other gets one that `is_taken`.
+    /// Converts a map into topics of the map `name`. `base` is the IRI of the document: a topic that one of its
+    /// fragments identifies gets the fragment as its id. Topics whose numbers are in `given` get those ids; no other
+    /// topic gets an id that `is_taken`.
     pub(crate) fn new(
         map: &'m TopicMap,
         name: &'m str,
@@ -76,8 +77,8 @@ impl<'m> Projection<'m> {
             let native = native_id(topic);
             let own = topic.subject_identifiers.iter().find(|it| it.starts_with(OWN)).map(|it| short(it));
             let core = topic.subject_identifiers.iter().find_map(|it| it.strip_prefix(model::BASE));
-            // What only names something may share its name with a topic.
-            // So may a topic of the model itself of which nothing is said: it is the type of names, say.
+            // A topic that only names something may share its name with a real topic.
+            // So may a topic of the data model about which nothing is stated, such as the type of names.
             let is_bare = topic.names.is_empty() && topic.occurrences.is_empty() && !playing.contains(&id);
             let n_identities =
                 topic.subject_identifiers.len() + topic.subject_locators.len() + topic.item_identifiers.len();
@@ -115,7 +116,7 @@ impl<'m> Projection<'m> {
         Ok(Projection { map, name, ids, is_real, labels: HashMap::new(), topic_name })
     }
 
-    /// Sets the label that a topic has already: arcs at it carry that one.
+    /// Sets the label of a topic that is stored already: arcs that point at it carry that one.
     pub(crate) fn set_label(&mut self, number: usize, label: String) {
         self.labels.insert(number, label);
     }
@@ -142,18 +143,19 @@ impl<'m> Projection<'m> {
         out
     }
 
-    /// Reifiers that are but a name of ours are read with what they stand for.
+    /// Returns the facts of an item. A reifier that is only a generated name is left out: it is read with the statement
+    /// that it reifies.
     fn item(&self, item: &Item) -> ItemFact {
         let reifier = item.reifier.filter(|&it| self.is_real(it)).map(|it| self.refer(it));
         ItemFact { reifier, identifiers: item.item_identifiers.clone() }
     }
 
-    /// What is said of the map itself.
+    /// Returns the statements about the map itself.
     pub(crate) fn of_map(&self) -> ItemFact {
         self.item(&self.map.item)
     }
 
-    /// Whether a statement is one of those that native topics make.
+    /// Returns whether a statement is of a kind that native topics produce.
     fn is_native(&self, kind: TopicId, themes: &[TopicId], item: &ItemFact) -> bool {
         let is_own = |it: TopicId| {
             !self.is_real(it) && self.map.topic(it).subject_identifiers.iter().any(|it| it.starts_with(OWN))
@@ -176,7 +178,7 @@ impl<'m> Projection<'m> {
         (joined(parts.into_iter()), behaviour)
     }
 
-    /// The topics, with their numbers in the map.
+    /// Returns the topics by their numbers in the map.
     pub(crate) fn topics(&self) -> BTreeMap<usize, Topic> {
         let mut topics: BTreeMap<usize, Topic> = BTreeMap::new();
         for (number, it) in self.map.topics.iter().enumerate().filter(|it| self.is_real[it.0]) {
@@ -204,7 +206,7 @@ impl<'m> Projection<'m> {
         topics
     }
 
-    /// Names, and literals that are short.
+    /// Returns the metadata of a topic: its names, and its short literals.
     fn metadata(&self, topic: usize, facts: &mut Facts) -> Vec<Metadata> {
         let it = &self.map.topics[topic];
         let mut out = Gathered::default();
@@ -303,7 +305,7 @@ impl<'m> Projection<'m> {
             } else {
                 put_data(&mut it, value);
             }
-            // Two texts of one role cannot be told apart by their key: the second gets a number.
+            // Two texts of one role would have the same key, so the second gets a number.
             let mut number = 1;
             let role = it.role.clone();
             while !taken.insert(member_of(&it)) {
@@ -371,8 +373,8 @@ impl<'m> Projection<'m> {
             }
             return;
         }
-        // An arc is named by what the association says: the same one read again is the same arc, and associations of
-        // different maps do not take each other's place.
+        // The id of an arc is derived from what the association states: importing it again gives the same arc, and
+        // associations of different maps get different ids.
         let said: Vec<(&str, &str)> =
             roles.iter().map(|role| (self.id(role.kind), self.id(role.player))).collect();
         let number = format!("{:016x}", hash(format!("{ty}\u{1F}{scope}\u{1F}{said:?}").as_bytes()));
@@ -406,7 +408,7 @@ impl<'m> Projection<'m> {
         }
     }
 
-    /// Says of each topic that stands for something, for what.
+    /// Notes on each reifying topic what it reifies.
     fn reified(&self, topics: &mut BTreeMap<usize, Topic>) {
         let mut say = |item: &Item, what: &dyn Fn() -> String| {
             let topic =
@@ -439,7 +441,7 @@ impl<'m> Projection<'m> {
     }
 }
 
-/// The id of a topic that was exported from here.
+/// Returns the id of a topic that was exported by Conclave.
 pub(crate) fn native_id(topic: &pinakes_topicmap::Topic) -> Option<&str> {
     topic.item_identifiers.iter().find_map(|it| Some(it.strip_prefix(MAP)?.split_once('#')?.1))
 }
@@ -451,7 +453,7 @@ fn put_data(it: &mut Occurrence, value: &Value) {
     }
 }
 
-/// Metadata in the making.
+/// Metadata being collected.
 #[derive(Default)]
 struct Gathered {
     list: Vec<Metadata>,
@@ -465,7 +467,7 @@ impl Gathered {
         Self { values: list.iter().map(of).collect(), list }
     }
 
-    /// Adds a value; another one of the same name gets a number behind it. Gives the member that holds it.
+    /// Adds a value; a different value of the same name gets a numbered name. Returns the member that holds it.
     fn add(&mut self, scope: &str, name: &str, value: &str) -> Member {
         let mut wanted = (scope.to_owned(), name.to_owned());
         let mut number = 1;

@@ -1,4 +1,4 @@
-//! Topics as a topic map.
+//! Conversion of topics into a topic map.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,18 +15,19 @@ use crate::kinds::TOPIC;
 use crate::model::{Arc, Metadata, Occurrence, Topic, key};
 use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
-/// Topics whose identities are looked up for the export of a part.
+/// Maximum number of referenced topics whose identities are looked up for a partial export.
 const BESIDE_MAX: usize = 10_000;
 
-/// The topics of a map as a topic map; `of_map` is what is said of the map itself.
+/// Converts all topics of a map into a topic map; `of_map` holds the statements about the map itself.
 ///
 /// # Errors
-/// One topic stands for two things, or two things have one item identifier.
+/// One topic stands for two subjects, or two statements have the same item identifier.
 pub fn to_map(topics: &[Topic], of_map: &OfMap) -> Result<TopicMap, Conflict> {
     part_to_map(topics, &[], of_map)
 }
 
-/// Some topics of a map as a topic map. What they refer to and is not among them has its identities from `beside`.
+/// Converts some topics of a map into a topic map. Topics that they refer to outside of this set get their identities
+/// from `beside`.
 pub(crate) fn part_to_map(topics: &[Topic], beside: &[Topic], of_map: &OfMap) -> Result<TopicMap, Conflict> {
     let mut writer = Writer {
         builder: Builder::new(),
@@ -49,8 +50,8 @@ pub(crate) fn part_to_map(topics: &[Topic], beside: &[Topic], of_map: &OfMap) ->
     writer.builder.finish()
 }
 
-/// Topics that facts of `topics` refer to and that are not among them: what an export of a part needs beside it. Of very
-/// many only the first are given.
+/// Returns the topics outside of `topics` that their facts refer to, for a partial export. Of very many only the first
+/// are returned.
 pub(crate) fn beside(view: &mut View<'_>, map: &str, topics: &[Topic]) -> crate::error::Result<Vec<Topic>> {
     let there: HashSet<&str> = topics.iter().map(|it| it.id.as_str()).collect();
     let facts = topics.iter().filter_map(|it| it.facts.as_deref());
@@ -63,18 +64,18 @@ pub(crate) fn beside(view: &mut View<'_>, map: &str, topics: &[Topic]) -> crate:
 
 struct Writer<'t> {
     builder: Builder,
-    /// Topics that are written, by id and by the ids they had.
+    /// The exported topics, by current and by former ids.
     known: HashMap<&'t str, TopicId>,
-    /// Topics of which the identities alone are written, where they are referred to.
+    /// Topics of which only the identities are written, when they are referred to.
     beside: HashMap<&'t str, &'t Topic>,
-    /// The ids of former ids.
+    /// Former ids to current ones.
     ids: HashMap<&'t str, &'t str>,
 }
 
-/// Type, role, scope and reference: what an arc says.
+/// Type, role, scope and reference of an arc.
 type Said = (String, String, String, String);
 
-/// Members of a topic that facts account for.
+/// Members of a topic that are expressed by its facts.
 #[derive(Default)]
 struct Explained {
     arcs: HashSet<usize>,
@@ -111,7 +112,7 @@ impl<'t> Writer<'t> {
     fn named(&mut self, id: &str) -> TopicId {
         match self.known.get(id) {
             Some(&topic) => topic,
-            // Pointed at, but not there.
+            // Pointed at, but does not exist.
             None => self.builder.subject(&format!("{DANGLING}{id}")),
         }
     }
@@ -139,7 +140,7 @@ impl<'t> Writer<'t> {
         Item { reifier, item_identifiers: fact.identifiers.clone() }
     }
 
-    /// Themes of a scope: its parts, where joining them in order gives it back.
+    /// Returns the themes of a scope: its parts, if joining them in order gives the scope again.
     fn themes(&mut self, scope: &str) -> Vec<TopicId> {
         if scope == DEFAULT_SCOPE {
             return Vec::new();
@@ -150,12 +151,13 @@ impl<'t> Writer<'t> {
         parts.into_iter().map(|it| self.own("scope", it)).collect()
     }
 
-    /// The id that a topic has by now.
+    /// Returns the current id of a topic.
     fn current<'i>(&'i self, id: &'i str) -> &'i str {
         self.ids.get(id).copied().unwrap_or(id)
     }
 
-    /// Writes the associations of which all arcs are there, as far as their topics are; tells which arcs those are.
+    /// Writes the associations all of whose arcs exist, as far as their topics are exported. Returns which arcs those
+    /// are.
     fn associations(&mut self, topics: &'t [Topic]) -> Vec<Explained> {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut arcs: Vec<HashMap<Said, Vec<usize>>> = Vec::with_capacity(topics.len());
@@ -199,7 +201,7 @@ impl<'t> Writer<'t> {
         explained
     }
 
-    /// The arcs that an association is, by owner and place. `None` if one of them is gone or another by now.
+    /// Returns the arcs of an association, by owner and position. `None` if one of them was removed or changed.
     fn arcs_of(
         &self,
         fact: &AssociationFact,
@@ -230,7 +232,7 @@ impl<'t> Writer<'t> {
             roles.push(Role { kind, player, item: self.item(&it.item) });
         }
         let item = self.item(&fact.item);
-        // Each player brings it along: equal ones are folded at the end.
+        // Every player adds it; duplicates are removed at the end.
         self.builder.add_association(Association { kind, scope, roles, item });
     }
 
@@ -269,7 +271,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Writes the names and occurrences whose members are there, with the values that those have now.
+    /// Writes the names and occurrences whose members still exist, with the current values of those.
     fn facts(&mut self, topic: TopicId, it: &Topic, facts: &Facts, members: &mut HashSet<Member>) {
         let values = values_of(it);
         for fact in &facts.names {
@@ -349,18 +351,18 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// Whether nothing was said of an arc but what an association says.
+/// Returns whether an arc has no metadata beyond what an association expresses.
 fn is_plain(arc: &Arc) -> bool {
     arc.metadata.iter().all(|it| it.name == LABEL || it.name == GROUP)
 }
 
-/// The member that an occurrence is.
+/// Returns the key of an occurrence as a member.
 pub(super) fn member_of(it: &Occurrence) -> Member {
     let [scope, role, behaviour, reference] = it.key();
     Member::Occurrence { scope, role, behaviour, reference }
 }
 
-/// The values of a topic's members.
+/// Returns the values of a topic's members.
 fn values_of(topic: &Topic) -> HashMap<Member, &str> {
     let mut out = HashMap::new();
     for it in &topic.metadata {

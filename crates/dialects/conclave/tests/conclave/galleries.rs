@@ -1,4 +1,4 @@
-//! Galleries: files of a folder in the place of an occurrence.
+//! Galleries: the files of a folder in place of an occurrence.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ async fn get(
     server.send(who, "GET", path, headers, String::new().into()).await
 }
 
-/// A gallery is shown on the page and by the API; its files are served to those who may read the scope; a new file makes another
-/// page of the same topic.
+/// A gallery is shown on the page and by the API; its files are served to those who may read the scope; a new file
+/// changes the page of the topic and its tag.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_of_a_folder_are_shown_and_served() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;

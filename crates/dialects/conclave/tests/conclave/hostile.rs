@@ -1,4 +1,4 @@
-//! Input that means harm, or is broken: refused with its place and reason, and nothing half done.
+//! Malicious or broken input: it must be refused with its place and reason, and leave nothing half done.
 
 use std::fmt::Write as _;
 
@@ -22,8 +22,8 @@ async fn n_topics(server: &Server) -> Result<u64, Failure> {
     body["topics"].as_u64().ok_or_else(|| "stats tells no number".into())
 }
 
-/// Entities that grow, files of the server, addresses of others, nesting without end, broken encodings, two topics that
-/// cannot be one, dumps that are cut off.
+/// Expanding entities, files of the server, foreign addresses, endless nesting, broken encodings, two topics that
+/// cannot be one, truncated dumps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bad_documents_are_refused_with_their_place() -> Result<(), Failure> {
     let mut bomb = String::from("<!DOCTYPE topicMap [<!ENTITY a0 \"aaaaaaaaaa\">");
@@ -63,7 +63,7 @@ async fn bad_documents_are_refused_with_their_place() -> Result<(), Failure> {
             assert!(!detail.contains("root:"), "no file of the server is told: {detail}");
             assert_eq!(n_topics(&server).await?, 0, "{query}: nothing is half imported");
         }
-        // Bytes that unpack to very much more.
+        // A small body that decompresses to a very large one.
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         for _ in 0..300 {
             std::io::Write::write_all(&mut packed, &vec![b' '; 1 << 20])?;
@@ -74,7 +74,7 @@ async fn bad_documents_are_refused_with_their_place() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Documents that merge each other are read once each.
+/// Documents that merge each other are read only once each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_circle_of_documents_ends() -> Result<(), Failure> {
     let server = Server::start(Engine::Sqlite).await?;
@@ -95,7 +95,7 @@ async fn a_circle_of_documents_ends() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Labels, ids, scopes and texts that would like to be scripts: on no page do they become one.
+/// Labels, ids, scopes and texts with script injections: no page may contain a script.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_script_on_any_page() -> Result<(), Failure> {
     const EVIL: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>";
@@ -150,7 +150,8 @@ async fn no_script_on_any_page() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A topic with very many arcs of its own, in several parts: its page and its lists stay short, and are quick to walk.
+/// A topic with very many arcs of its own, in several parts: its page and its lists stay short and fast to page
+/// through.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_topic_with_very_many_arcs_is_bounded() -> Result<(), Failure> {
     const N_ARCS: usize = 6_000;
@@ -196,7 +197,7 @@ async fn a_topic_with_very_many_arcs_is_bounded() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Associations with so many roles that their arcs would fill the memory.
+/// Associations with so many roles that their arcs would exhaust the memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn associations_of_very_many_roles_are_refused() -> Result<(), Failure> {
     let server = Server::start(Engine::Sqlite).await?;
@@ -210,7 +211,7 @@ async fn associations_of_very_many_roles_are_refused() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every way to cut a map short is refused with its line, and nothing of it is there.
+/// A map truncated at any point is refused with its line, and nothing of it is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn maps_that_are_cut_short_leave_nothing() -> Result<(), Failure> {
     let xtm = "<topicMap xmlns=\"http://www.topicmaps.org/xtm/\" version=\"2.1\">\n<topic id=\"a\"><subjectIdentifier \

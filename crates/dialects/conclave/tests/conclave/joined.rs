@@ -12,7 +12,7 @@ async fn get(server: &Server, path: &str) -> Result<(u16, HeaderMap, String), Fa
     Ok((status.as_u16(), headers, String::from_utf8(body)?))
 }
 
-/// The page of a topic links the records about it, and the topics of a record can be asked for.
+/// The page of a topic links the records about it, and the API lists the topics about a record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_topic_and_its_records_find_each_other() -> Result<(), Failure> {
     let with_papers = |mut it: pinakes_conclave::Settings| {
@@ -31,7 +31,7 @@ async fn a_topic_and_its_records_find_each_other() -> Result<(), Failure> {
         assert_eq!(status.as_u16(), 201);
         let (_, before, page) = get(&server, "/t/default/spheres").await?;
         assert!(!page.contains("/papers/"), "{page}");
-        // Identifiers are compared as their scheme says: a DOI in any case.
+        // Identifiers are compared by the rules of their scheme: DOIs regardless of case.
         let paper = json!({"doi": "10.5072/spheres", "title": "Warm spheres"});
         server.tenant.write(move |txn| txn.insert(&PAPER, "paper/1 & more", &paper)).await?;
         let (_, after, page) = get(&server, "/t/default/spheres").await?;
@@ -59,7 +59,7 @@ async fn a_topic_and_its_records_find_each_other() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What one document brings does not take the place of what another brought, and the same again changes nothing.
+/// The content of one document does not replace that of another, and importing it again changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_maps_become_one() -> Result<(), Failure> {
     let maps = [

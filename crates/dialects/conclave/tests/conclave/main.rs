@@ -1,11 +1,11 @@
-//! The dialect from outside: exchanges with clients, on every engine there is.
+//! Tests of the dialect through HTTP exchanges, on every available engine.
 //!
-//! Each `tests/data/exchange/<case>.http` is a run of requests against a server of its own, separated by empty lines;
-//! `<case>.out` beside it holds the answers. `BLESS=1 cargo test --test conclave` rewrites the answers: read the diff before
-//! the commit. The first word says who asks: `editor`, `junior` (an editor who
-//! may not see the scope `staff`), `admin`, `reader`, `browser` (the editor, by cookie) or `nobody`.
-//! `{{csrf}}` is the token of the browser's forms, `{{N.header}}` a header field of the answer to request N. The clock
-//! begins at 2026-02-01T10:00:00Z and goes on by a second before each request.
+//! Each `tests/data/exchange/<case>.http` is a sequence of requests to a server of its own, separated by empty lines;
+//! `<case>.out` beside it holds the answers. `BLESS=1 cargo test --test conclave` rewrites the answers: read the diff
+//! before the commit. The first word names the caller: `editor`, `junior` (an editor who may not see the scope
+//! `staff`), `admin`, `reader`, `browser` (the editor, by cookie) or `nobody`. `{{csrf}}` is the token of the browser's
+//! forms, `{{N.header}}` a header field of the answer to request N. The clock starts at 2026-02-01T10:00:00Z and
+//! advances by a second before each request.
 
 extern crate pinakes_test_support as libfuzzer_sys;
 
@@ -60,7 +60,7 @@ async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
         for name in SHOWN {
             for value in headers.get_all(name) {
                 let value = value.to_str()?;
-                // Numbers of changes are the engine's own, and so are tokens.
+                // Sequence numbers differ between engines, and tokens between runs.
                 let value = match name {
                     "etag" => "...",
                     "set-cookie" => value.split_once("; ").map_or(value, |it| it.1),
@@ -92,7 +92,7 @@ async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
     .into())
 }
 
-/// A body as text, without the numbers of changes in ids of revisions, which are the engine's own.
+/// Returns a body as text, without the sequence numbers in revision ids, which differ between engines.
 fn shown(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let mut parts = text.split('\u{1F}');

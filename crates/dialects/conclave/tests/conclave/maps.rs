@@ -1,5 +1,5 @@
-//! Topic maps of elsewhere in the store: what comes out is what went in, in the canonical form, and maps that are read
-//! one after the other are one map.
+//! Imported topic maps: the export equals the import in canonical form, and maps imported one after the other become
+//! one map.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ fn canonical(map: &TopicMap, base: &str) -> Result<String, Failure> {
     Ok(String::from_utf8(out)?)
 }
 
-/// Where two texts part, with a few lines before: whole ones are too long to read.
+/// Returns where two texts diverge, with a few lines before: whole texts are too long to read.
 fn difference(one: &str, other: &str) -> Option<String> {
     let at = one.lines().zip(other.lines()).position(|(one, other)| one != other);
     let at = at.or((one != other).then(|| one.lines().count().min(other.lines().count())))?;
@@ -50,7 +50,7 @@ fn difference(one: &str, other: &str) -> Option<String> {
     Some(format!("line {}:\n{}\n--- and not ---\n{}", at + 1, part(other), part(one)))
 }
 
-/// Reads a file, with those of its folder that it merges.
+/// Reads a file together with the files of its folder that it merges.
 fn read_file(format: Format, path: &Path, is_strict: bool) -> Result<(TopicMap, String), Failure> {
     let folder = path.parent().ok_or("a file has a folder")?;
     let prefix = format!("file://{}/", folder.display());
@@ -69,7 +69,7 @@ fn read_file(format: Format, path: &Path, is_strict: bool) -> Result<(TopicMap, 
     Ok((read(format, &bytes, options)?.map, base))
 }
 
-/// A map, the same from the store, and the same from files that were written of that: canonically equal.
+/// Checks that a map, its export from the store, and the re-import of exported files are canonically equal.
 fn check(tenant: &Tenant, name: &str, (map, base): (TopicMap, String)) -> Result<(), Failure> {
     let expected = canonical(&map, &base)?;
     load(tenant, map.clone(), name, &base)?;
@@ -79,7 +79,7 @@ fn check(tenant: &Tenant, name: &str, (map, base): (TopicMap, String)) -> Result
         return Err(format!("{base}, from the store: {difference}").into());
     }
     for format in [Format::Xtm, Format::Jtm] {
-        // XML has no way to write a NUL.
+        // XML cannot express NUL.
         if format == Format::Xtm && expected.contains('\0') {
             continue;
         }
@@ -90,7 +90,7 @@ fn check(tenant: &Tenant, name: &str, (map, base): (TopicMap, String)) -> Result
             return Err(format!("{base}, exported as {format:?}: {difference}").into());
         }
     }
-    // The same once more adds nothing.
+    // Importing it again adds nothing.
     load(tenant, map, name, &base)?;
     let (topics, of_map) = stored(tenant, name)?;
     if let Some(difference) = difference(&expected, &canonical(&to_map(&topics, &of_map)?, &base)?) {
@@ -108,7 +108,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(out)
 }
 
-/// Every case of the conformance suite that is kept here, through the store.
+/// Every vendored case of the conformance suite, through the store.
 #[test]
 fn cases_of_the_suite_come_back() -> Result<(), Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats/topicmap/tests/data/cxtm");
@@ -143,7 +143,7 @@ fn cases_of_the_suite_come_back() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Maps that people made.
+/// Real-world maps.
 #[test]
 fn real_maps_come_back() -> Result<(), Failure> {
     let Some(folder) = pinakes_test_support::collection("topics") else { return Ok(()) };
@@ -168,15 +168,15 @@ fn ltm(text: &str, base: &str) -> Result<TopicMap, Failure> {
     Ok(read(Format::Ltm, text.as_bytes(), Options::new(base))?.map)
 }
 
-/// Maps that are read one after the other are what they are when they are read as one: topics meet by identities, and
-/// two topics of the store become one when a third has an identity of each.
+/// Maps imported one after the other give the same as the maps imported as one: topics are merged by identity, and two
+/// stored topics become one when a third has an identity of each.
 #[test]
 fn maps_merge_as_if_they_were_one() -> Result<(), Failure> {
     let parts = [
         "[a = \"A\" @\"http://psi.example.org/a\"] [x = \"X\"] lies-in(a : inner, x : outer) ~r [r = \"R\"]",
         // The same name for another subject.
         "[a = \"Other\" @\"http://psi.example.org/b\"] born-in(a : place, y : person)",
-        // Both are one.
+        // Makes the two topics one.
         "[m = \"M\" ; \"m-sort\" @\"http://psi.example.org/a\" @\"http://psi.example.org/b\"] {m, note, [[text]]}",
         // A locator, and an item identifier as a subject identifier.
         "[p = \"P\" %\"http://example.org/page\"] [q @\"file:///0.ltm#x\"] {q, note, [[of x]]}",
@@ -214,7 +214,7 @@ fn maps_merge_as_if_they_were_one() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A dump in which one category has a million arcs: refused at its line, and what came before is there.
+/// A dump in which one category has a million arcs: refused at its line, and what came before is stored.
 #[test]
 fn a_topic_with_a_million_arcs_is_refused() -> Result<(), Failure> {
     let mut dump = String::from(

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 /// Any error of a test.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
-/// Those who ask, with their groups.
+/// Users with their groups.
 const USERS: [(&str, &[&str]); 4] =
     [("editor", &["editors", "staff"]), ("junior", &["editors"]), ("admin", &["admin"]), ("reader", &[])];
 /// Their password.
@@ -27,7 +27,7 @@ const PASSWORD: &str = "conclave-2026";
 /// 2026-02-01T10:00:00.000Z.
 const BEGIN_MS: i64 = 1_769_940_000_000;
 
-/// A record of some other dialect: what it is about follows from its DOI.
+/// A record of another dialect, identified by its DOI.
 pub(crate) static PAPER: Kind =
     Kind { identifiers: &[Identifier { scheme: "doi", path: "doi" }], ..Kind::named("paper") };
 
@@ -46,7 +46,7 @@ impl Server {
         Self::start_with(engine, |it| it).await
     }
 
-    /// The same with other settings.
+    /// Starts a server with other settings.
     pub(crate) async fn start_with(
         engine: Engine,
         change: impl FnOnce(Settings) -> Settings,
@@ -57,7 +57,7 @@ impl Server {
         let limits = Limits::default();
         let location = engine.location(&folder)?;
         let bounds = limits.clone();
-        // The store is opened by threads that wait.
+        // Opening the store blocks.
         let opened = tokio::task::spawn_blocking(move || {
             let catalogue = Catalogue::open(location, kinds, bounds)?;
             let tenant = catalogue.create_tenant("default", "for tests")?;
@@ -102,13 +102,13 @@ impl Server {
         Ok(Self { _folder: folder, mount, clock, tenant, tokens, session })
     }
 
-    /// The token of the browser's forms, as the dialect makes it.
+    /// Returns the token of the browser's forms, computed as in the dialect.
     pub(crate) fn csrf(&self) -> String {
         let digest = Sha256::digest(format!("conclave form {}", self.session));
         digest.iter().take(16).map(|it| format!("{it:02x}")).collect()
     }
 
-    /// Sends a request: who, method and path; header lines; then the body.
+    /// Sends a request: caller, method and path; header lines; then the body.
     pub(crate) async fn ask(&self, request: &str) -> Result<(StatusCode, HeaderMap, Vec<u8>), Failure> {
         let mut lines = request.lines();
         let head: Vec<&str> = lines.next().unwrap_or_default().splitn(3, ' ').collect();
@@ -131,7 +131,7 @@ impl Server {
         self.send(who, method, path, headers, body.trim_end().to_owned().into()).await
     }
 
-    /// Sends any bytes as `who`.
+    /// Sends raw bytes as `who`.
     pub(crate) async fn send(
         &self,
         who: &str,
@@ -153,7 +153,7 @@ impl Server {
     }
 }
 
-/// Whether a line that begins so is a header field rather than the body.
+/// Returns whether a line that begins with this name is a header field rather than the body.
 fn is_header(name: &str) -> bool {
     name.bytes().all(|it| it.is_ascii_lowercase() || it == b'-')
 }

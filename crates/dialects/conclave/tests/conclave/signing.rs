@@ -1,4 +1,4 @@
-//! Who asks: name and password in each request, tokens, cookies, and pages without any of them.
+//! Authentication: name and password in each request, tokens, cookies, and pages without any of them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -31,7 +31,7 @@ async fn a_name_and_a_password_are_enough() -> Result<(), Failure> {
             server.send("nobody", "POST", path, basic("editor", "conclave-2026"), body()).await?;
         assert_eq!(status.as_u16(), 201, "{}", engine.name());
         assert!(!headers.contains_key("set-cookie"), "who sends a password each time needs no cookie");
-        // The second time it is remembered, and means the same; for whom it is not, nothing is.
+        // The second time the pair is remembered, with the same result; wrong pairs are not remembered.
         let path = "/topics/v1/default/metadata";
         for (name, expected) in [("editor", 200), ("reader", 403), ("nobody-of-this-name", 401)] {
             let pair = basic(name, "conclave-2026");
@@ -54,7 +54,7 @@ async fn a_name_and_a_password_are_enough() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Pages that nobody is signed in for set no cookie, are the same each time, and are 304 when they are known.
+/// Pages for anonymous readers set no cookie, are the same each time, and answer 304 to a known tag.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_needs_no_cookie() -> Result<(), Failure> {
     for engine in Engine::all() {
@@ -86,11 +86,11 @@ async fn a_page_needs_no_cookie() -> Result<(), Failure> {
             policy.as_ref(),
             "a cache takes the fields of a 304 for the page's"
         );
-        // To somebody who is signed in the page says so: it is another one.
+        // The page for a signed-in user shows their name, so it is a different page.
         let (status, _, _) =
             server.send("browser", "GET", "/t/default/a", known.clone(), String::new().into()).await?;
         assert_eq!(status.as_u16(), 200);
-        // A change is seen at once.
+        // A change takes effect at once.
         let body = METADATA.replace("\"A\"", "\"B\"");
         server.send("editor", "PUT", "/topics/v1/default/metadata", HeaderMap::new(), body.into()).await?;
         let (status, _, _) =
@@ -100,7 +100,7 @@ async fn a_page_needs_no_cookie() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a list goes on is told in its answer: arcs that the reader may not see are no such place, and make no page shorter.
+/// Lists state where they go on: hidden arcs are never disclosed there, and do not shorten pages.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_of_lists_do_not_tell_of_hidden_arcs() -> Result<(), Failure> {
     for engine in Engine::all() {
@@ -141,7 +141,7 @@ async fn pages_of_lists_do_not_tell_of_hidden_arcs() -> Result<(), Failure> {
             after = format!("&after={next}");
         }
         assert_eq!(found, ["open0", "open2", "open5"], "{}", engine.name());
-        // Whose a hidden association is, is not told to who knows its id.
+        // The owner of a hidden association is not disclosed to callers who know its id.
         for path in ["associations?parent=arc1", "association?id=arc1", "metadata?for=arc1"] {
             let path = format!("/topics/v1/default/{path}");
             let (status, _, body) =
@@ -153,7 +153,7 @@ async fn pages_of_lists_do_not_tell_of_hidden_arcs() -> Result<(), Failure> {
     Ok(())
 }
 
-/// After signing in the browser goes on at a page of this site, and nowhere else.
+/// After signing in, the browser is redirected only to pages of this site.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signing_in_leads_to_own_pages_alone() -> Result<(), Failure> {
     let server = Server::start(Engine::Sqlite).await?;
@@ -175,7 +175,7 @@ async fn signing_in_leads_to_own_pages_alone() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where one must be signed in to read, nothing is told to others, whichever way they ask.
+/// A site that requires readers to sign in discloses nothing to others on any route.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closed_site_tells_nothing() -> Result<(), Failure> {
     let closed = |it: pinakes_conclave::Settings| pinakes_conclave::Settings { public: false, ..it };

@@ -1,4 +1,4 @@
-//! Templates of a site in the place of the built-in ones.
+//! Templates of a site that override the built-in ones.
 
 use http::HeaderMap;
 use pinakes_conclave::Settings;
@@ -12,7 +12,7 @@ async fn page(server: &Server, path: &str) -> Result<(String, HeaderMap), Failur
     Ok((String::from_utf8(body)?, headers))
 }
 
-/// One template of the site is taken, the others stay; values in it are escaped; the page's tag is another one.
+/// One template of the site is used and the others stay built-in; its values are escaped; the page's tag changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_site_replaces_a_template() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
@@ -40,7 +40,7 @@ async fn a_site_replaces_a_template() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is no template is told when the server starts, with its name and line.
+/// An invalid template is reported with its name and line when the server starts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_template_that_is_none_is_refused() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Many files in one archive, bundles of a table, and some of a table's columns.
+//! Archives of several files, bundles of a table, and subsets of a table's columns.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read, Seek as _, Write as _};
@@ -24,11 +24,11 @@ use crate::files::{self, Found, rows};
 use crate::routing::Routes;
 use crate::{clock, envelope, signing, site_settings};
 
-/// Bytes of files in one archive, unless the setting `:ZipDownloadLimit` says another number.
+/// Maximum size of the files in one archive, in bytes, unless the setting `:ZipDownloadLimit` overrides it.
 const ZIP_BYTES: u64 = 104_857_600;
-/// Most files that one request names.
+/// Maximum number of files in one request.
 const FILES: usize = 10_000;
-/// Minutes for which a URL holds that was given for a guestbook's entry.
+/// Validity, in minutes, of a URL that is signed after a guestbook entry.
 const MINUTES: i64 = 60;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -50,13 +50,13 @@ struct Entry {
     content: Content,
 }
 
-/// Errors from writing an archive.
+/// Returns the error for a failure to write an archive.
 fn disk_fault(error: impl std::fmt::Display) -> ApiError {
     tracing::error!(%error, "an archive cannot be made");
     ApiError::internal("The archive cannot be made. More details available at the server logs.")
 }
 
-/// Writes an archive with a manifest; files beyond the bound are named there and left out.
+/// Writes an archive with a manifest; files beyond the size limit are left out and listed in the manifest.
 fn written(
     blobs: &Blobs,
     tenant: &str,
@@ -131,7 +131,7 @@ async fn archive(call: &Call, entries: Vec<Entry>, skipped: Vec<String>, name: &
     local_file(file, "application/zip", name).await
 }
 
-/// `doi-10.5072-fk2-ab12cd`, as archives of a dataset are called.
+/// Returns the name of a dataset's archive: `doi-10.5072-fk2-ab12cd`.
 fn archive_name(pid: &str) -> String {
     pid.replace([':', '/'], "-").to_lowercase()
 }
@@ -144,7 +144,7 @@ fn original(call: &Call) -> bool {
     call.query.get("format") == Some("original") || call.query.get("original").is_some()
 }
 
-/// Numbers separated by commas. Errors: 400.
+/// Parses numbers separated by commas. Errors: 400.
 fn numbers(text: &str) -> Result<Vec<i64>, ApiError> {
     let parts = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let ids: Option<Vec<i64>> = parts.map(|it| it.parse().ok()).collect();
@@ -152,7 +152,7 @@ fn numbers(text: &str) -> Result<Vec<i64>, ApiError> {
     ids.ok_or_else(|| ApiError::bad_request("Bad file ids: expected numbers separated by commas."))
 }
 
-/// The files of these numbers, split into those that the caller may download and those that it may not.
+/// Returns the files with these numbers, split into those that the caller may download and those that they may not.
 async fn admitted(call: &Call, ids: Vec<i64>) -> Result<(Vec<Found>, Vec<String>), ApiError> {
     let (asker, today) = (call.asker.clone(), clock::date(call.app.now_ms()));
     let read = move |view: &mut View<'_>| {
@@ -181,7 +181,7 @@ async fn admitted(call: &Call, ids: Vec<i64>) -> Result<(Vec<Found>, Vec<String>
     call.db().read(Weight::Scan, read).await
 }
 
-/// Errors: 400 when the guestbook of a dataset that one of the files is in must be signed first.
+/// Checks the guestbooks of the files' datasets. Errors: 400 if one must be signed first.
 async fn check_guestbooks(call: &Call, files: &[Found]) -> Result<(), ApiError> {
     let mut checked = BTreeSet::new();
     for found in files {
@@ -235,7 +235,7 @@ async fn some_posted(mut call: Call) -> Answer {
     many(&call, may, skipped).await
 }
 
-/// The files of a version that the caller may download.
+/// Returns the files of a version that the caller may download.
 async fn version_files(call: &Call) -> Result<(datasets::Dataset, String, Vec<(String, Found)>), ApiError> {
     let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
     let text = call.param("version").to_owned();
@@ -286,7 +286,7 @@ async fn of_dataset(call: Call) -> Answer {
     archive(&call, entries, Vec::new(), &name).await
 }
 
-/// A table in all its forms: as deposited, as tab-separated text, with its description and citation.
+/// Answers with a table in all its forms: as deposited, as tab-separated text, with its description and citation.
 async fn bundle(call: Call) -> Answer {
     let found = super::admitted(&call).await?;
     check_guestbook(&call, &found).await?;
@@ -313,7 +313,7 @@ async fn bundle(call: Call) -> Answer {
     archive(&call, entries.into(), Vec::new(), &format!("{stem}-bundle.zip")).await
 }
 
-/// Some columns of a table, by the numbers of its variables.
+/// Answers with some columns of a table, selected by the numbers of its variables.
 pub(super) async fn subset(call: &Call, found: &Found) -> Answer {
     let wanted = numbers(&call.query.get("variables").unwrap_or_default().replace('v', ""))?;
     let id = found.file.id;
@@ -365,7 +365,7 @@ fn columns(
     Ok(local)
 }
 
-/// Enters a guestbook for files of one dataset. Errors: 400.
+/// Makes a guestbook entry for files of one dataset. Errors: 400.
 async fn sign_guestbook(call: &Call, files: &[Found], body: &Value) -> Result<(), ApiError> {
     let ids: Vec<i64> = files.iter().map(|it| it.file.id).collect();
     let (asker, now) = (call.asker.clone(), call.app.now());
@@ -390,7 +390,7 @@ async fn sign_guestbook(call: &Call, files: &[Found], body: &Value) -> Result<()
     call.db().write(write).await
 }
 
-/// A URL for the same files that needs no guestbook any more.
+/// Answers with a signed URL for the same files, which needs no guestbook entry.
 async fn signed(mut call: Call, ids: Vec<i64>, path: String) -> Answer {
     let text = call.text().await?;
     let body: Value =
@@ -406,7 +406,7 @@ async fn signed(mut call: Call, ids: Vec<i64>, path: String) -> Answer {
         .into_iter()
         .filter_map(|name| Some(format!("{name}={}", call.query.filled(name)?)))
         .collect();
-    // Signing the guestbook entered the download.
+    // The guestbook entry recorded the download.
     if is_entered {
         kept.push("gbrecs=true".to_owned());
     }

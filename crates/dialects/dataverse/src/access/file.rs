@@ -1,4 +1,4 @@
-//! One file, whole or a part of it, or a table without some of its columns.
+//! Download of one file, a range of it, or a table with only some of its columns.
 
 use crate::access::{self, Content, archive};
 use crate::app::Call;

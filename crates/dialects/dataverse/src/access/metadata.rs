@@ -52,14 +52,14 @@ async fn of_table(call: Call) -> Answer {
     text_answer("application/xml", ddi(&call, &found, metadata).await?)
 }
 
-/// The codebook of one table.
+/// Returns the codebook of one table.
 pub(super) async fn ddi(call: &Call, found: &Found, row: Option<String>) -> Result<String, ApiError> {
     let registry = call.app.registry(call.db()).await?;
     let (app, asker, found, site_url) =
         (call.app.clone(), call.asker.clone(), found.clone(), call.site_url());
     let read = move |view: &mut View<'_>| {
         let version = version::find(view, &asker, &found.dataset, ":latest", version::Withdrawn::Shown)?;
-        // What came after the version that the caller sees is for others.
+        // The caller must not see rows that are newer than the version they see.
         let mut seen = found.rows.iter().rev().filter(|it| it.since <= version.ordinal);
         let by_row = row.as_ref().and_then(|id| seen.clone().find(|it| it.id.to_string() == *id));
         let row = by_row.or_else(|| seen.next());

@@ -26,12 +26,12 @@ const NOT_AUTHORIZED: &str = "Not authorized to access this object via this API 
 const NO_SERVICE: &str = "datafile access error: requested optional service (image scaling, format conversion, etc.) is not \
                           supported on this datafile.";
 
-/// 403 in the router's own shape.
+/// Returns the router's own 403.
 pub(crate) fn not_authorized() -> ApiError {
     ApiError::forbidden(NOT_AUTHORIZED).with("code", 403)
 }
 
-/// The file that a path names, for callers who may download it.
+/// Returns the file that a path names, after checking that the caller may download it.
 pub(crate) async fn admitted(call: &Call) -> Result<Found, ApiError> {
     let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
     let today = clock::date(call.app.now_ms());
@@ -43,7 +43,7 @@ pub(crate) async fn admitted(call: &Call) -> Result<Found, ApiError> {
     call.db().read(Weight::Point, read).await
 }
 
-/// Bytes that are sent: a text before the bytes of a blob.
+/// Content of an answer: a text, followed by the bytes of a blob.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
     pub(crate) head: Bytes,
@@ -53,7 +53,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// The form of a file that is sent: as deposited, or as a table with or without its line of names.
+    /// Returns the requested form of a file: as deposited, or as a table with or without its header line.
     pub(crate) fn of(found: &Found, original: bool, with_names: bool) -> Result<Self, ApiError> {
         let file = &found.file;
         let row = found.published_row().or_else(|| found.newest_row());
@@ -83,13 +83,13 @@ impl Content {
     }
 }
 
-/// 404 for a form of the file that is not made here.
+/// Returns the 404 for a form of a file that is not offered here.
 pub(crate) fn no_service() -> ApiError {
     ApiError::not_found(NO_SERVICE)
 }
 
-/// Errors: 400 when the dataset's guestbook must be signed first. Who asks with a URL that was signed after that has
-/// `gbrecs=true` in it, which says that nothing is to be entered again; without the signature it says nothing here.
+/// Checks whether the dataset's guestbook must be signed first. Errors: 400. A URL that was signed after an entry
+/// contains `gbrecs=true`, so no further entry is asked for; without the signature this parameter has no effect here.
 pub(crate) async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
     if call.asker.is_signed && call.query.is_true("gbrecs") {
         return Ok(());
@@ -108,7 +108,7 @@ pub(crate) async fn check_guestbook(call: &Call, found: &Found) -> Result<(), Ap
     }
 }
 
-/// Notes a download of a published file.
+/// Records a download of a published file.
 pub(crate) async fn count(call: &Call, found: &Found) {
     if found.published_row().is_none() || call.headers.contains_key(RANGE) {
         return;
@@ -116,8 +116,9 @@ pub(crate) async fn count(call: &Call, found: &Found) {
     count_all(call, vec![found.file.id]).await;
 }
 
-/// Notes downloads before the answer begins, so that who has the file is in the next count. A HEAD is none, nor is
-/// what `gbrecs=true` asks for. A store that takes no writes still gives files: the fault is logged, and the download goes on.
+/// Records downloads before the answer begins, so that they are included in counts requested afterwards. HEAD requests
+/// and requests with `gbrecs=true` are not counted. If the store accepts no writes, the error is logged and the
+/// download goes on.
 pub(crate) async fn count_all(call: &Call, files: Vec<i64>) {
     if call.method == Method::HEAD || call.query.is_true("gbrecs") {
         return;
@@ -142,7 +143,7 @@ async fn enter_all(call: &Call, files: Vec<i64>) -> Result<(), ApiError> {
     call.db().write(write).await
 }
 
-/// Part of a content that a request asks for.
+/// Returns the range of a content that a request asks for.
 fn range_of(call: &Call, length: u64) -> Result<Option<(u64, u64)>, ApiError> {
     let Some(header) = call.headers.get(RANGE) else { return Ok(None) };
     let text = header.to_str().unwrap_or_default();
@@ -178,7 +179,7 @@ fn range_of(call: &Call, length: u64) -> Result<Option<(u64, u64)>, ApiError> {
     }
 }
 
-/// A name within quotes in a header.
+/// Quotes a name for use in a header.
 pub(crate) fn quoted(name: &str) -> String {
     name.chars().map(|it| if it == '"' || it == '\\' || it.is_control() { '_' } else { it }).collect()
 }
@@ -188,7 +189,7 @@ fn header(text: &str) -> HeaderValue {
         .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"))
 }
 
-/// Sends a content, or the part of it that the request asks for, as it is read.
+/// Streams a content, or the range of it that the request asks for.
 pub(crate) async fn send(call: &Call, content: Content) -> Answer {
     let length = content.length();
     let range = range_of(call, length)?;
@@ -217,7 +218,7 @@ pub(crate) async fn send(call: &Call, content: Content) -> Answer {
     Ok(response)
 }
 
-/// A blob as an answer.
+/// Returns the answer with a blob as its body.
 pub(crate) async fn blob_response(call: &Call, blob: &str, content_type: &str) -> Result<Response, ApiError> {
     let blob: Blob = blob.parse().map_err(store_fault)?;
     let reading = call.app.context.blobs().get(call.tenant(), &blob, None).await.map_err(store_fault)?;
@@ -226,7 +227,7 @@ pub(crate) async fn blob_response(call: &Call, blob: &str, content_type: &str) -
     Ok(response)
 }
 
-/// Whether a file of the draft alone is among those that a caller names.
+/// Returns whether the file is in a published version.
 pub(crate) fn is_published(found: &Found) -> bool {
     found.published_row().is_some()
 }

@@ -1,4 +1,4 @@
-//! Asking for access to restricted files, and granting it.
+//! Requesting access to restricted files, and granting it.
 
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/access/{id}/allowAccessRequest", allow)
 }
 
-/// The role that lets its holder download.
+/// The role that allows downloads.
 const DOWNLOADER: &str = "fileDownloader";
 
 fn open_request(view: &mut View<'_>, file: i64, user: i64) -> Result<Option<AccessRequest>, ApiError> {
@@ -39,7 +39,8 @@ fn label_of(found: &Found) -> String {
     found.newest_row().map(|it| it.label.clone()).unwrap_or_default()
 }
 
-/// `PUT …/requestAccess`. Where the dataset's guestbook is answered at this occasion, the body has `guestbookResponse`.
+/// `PUT …/requestAccess`. If the dataset's guestbook is to be answered with the request, the body has
+/// `guestbookResponse`.
 async fn ask(mut call: Call) -> Answer {
     let wanted = Wanted::of(&call)?;
     let user = call.asker.user.clone();
@@ -109,7 +110,7 @@ async fn ask(mut call: Call) -> Answer {
     envelope::message(format!("Access to File {label} requested."))
 }
 
-/// Most of those who are told of one request.
+/// Maximum number of users who are notified of one request.
 const TOLD: usize = 50;
 
 fn notice(kind: &'static str, found: &Found) -> Notice {
@@ -119,7 +120,7 @@ fn notice(kind: &'static str, found: &Found) -> Notice {
         .with("dataFileDisplayName", label_of(found))
 }
 
-/// The file as role assignments name it.
+/// Returns the file as the object of role assignments.
 fn point_of(found: &Found) -> assignments::Point {
     assignments::Point {
         id: found.file.id,
@@ -130,7 +131,7 @@ fn point_of(found: &Found) -> assignments::Point {
     }
 }
 
-/// The file, for those who may let others download it; and the user that the path names.
+/// Returns the file, after checking that the caller may grant access to it, and the user that the path names.
 fn managed(
     txn: &mut View<'_>,
     asker: &crate::asker::Asker,

@@ -1,4 +1,4 @@
-//! Users for administrators: `/api/admin/authenticatedUsers`, `/api/admin/superuser`, mail confirmation, passwords.
+//! Administration of users: `/api/admin/authenticatedUsers`, `/api/admin/superuser`, mail confirmation, passwords.
 
 use http::Method;
 use pinakes_store::{Direction, Expr, Pattern, Query, Txn, View, Weight};
@@ -13,7 +13,7 @@ use crate::users::builtin::{log_in, make, read_user};
 use crate::users::{self, USER, User, removal, traces};
 use crate::{clock, envelope, groups, guestbooks, stored, tokens};
 
-/// Users of one page of `list-users`, unless the caller says otherwise.
+/// Default number of users per page of `list-users`.
 const PAGE_USERS: i64 = 25;
 
 /// Adds the routes.
@@ -44,7 +44,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/admin/authenticationProviderFactories", provider_factories)
 }
 
-/// The user that the path names, by name or number. Errors: 400.
+/// Returns the user that the path names, by name or number. Errors: 400.
 fn named(view: &mut View<'_>, name: &str, number: &str) -> Result<User, ApiError> {
     if number.is_empty() {
         return users::identified(view, name)
@@ -68,7 +68,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(all.iter().map(User::json).collect::<Vec<Value>>())
 }
 
-/// A user of another identity provider: without a password.
+/// Creates a user of another identity provider, without a password.
 async fn create(mut call: Call) -> Answer {
     let mut body = call.object().await?;
     let identifier = body.get("identifier").and_then(Value::as_str).unwrap_or_default();
@@ -112,7 +112,7 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("AuthenticatedUser {identifier} deleted. "))
 }
 
-/// Shuts a user out: no roles, no groups, no token, no log-in.
+/// Deactivates a user: removes their roles, groups and token, and blocks logging in.
 async fn deactivate(call: Call) -> Answer {
     let (name, number) = path_user(&call);
     let (now, now_ms) = (call.app.now(), call.app.now_ms());
@@ -138,7 +138,7 @@ async fn deactivate(call: Call) -> Answer {
     envelope::message(format!("User {name} has been deactivated."))
 }
 
-/// Gives an account with a password to an identity provider: body `mail:password:new mail`.
+/// Converts an account with a password to an identity provider: body `mail:password:new mail`.
 async fn convert(mut call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let text = call.text().await?;
@@ -184,7 +184,7 @@ async fn convert(mut call: Call) -> Answer {
     }))
 }
 
-/// Takes an account back from its identity provider: body is the new mail address.
+/// Converts an account of an identity provider back to a local one: the body is the new mail address.
 async fn convert_back(mut call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let email = call.text().await?;
@@ -213,7 +213,7 @@ async fn convert_back(mut call: Call) -> Answer {
     envelope::ok(json!({"email": user.email, "username": user.name}))
 }
 
-/// Users whose name, mail address, given or family name has the term in it, by page.
+/// Lists the users whose name, mail address, given or family name contains the term, by page.
 async fn search(call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let term = call.query.filled("searchTerm").unwrap_or_default().to_owned();
@@ -262,7 +262,7 @@ async fn search(call: Call) -> Answer {
     }))
 }
 
-/// A text as a regular expression that finds it.
+/// Returns the regular expression that matches a text literally.
 fn escaped(text: &str) -> String {
     let special = |it: char| r"\.+*?()|[]{}^$#&-~".contains(it);
     text.chars().flat_map(|it| special(it).then_some('\\').into_iter().chain([it])).collect()
@@ -311,7 +311,7 @@ async fn superuser(call: Call, wanted: Option<bool>) -> Answer {
     envelope::message(format!("User {} {done} a superuser.", user.identifier()))
 }
 
-/// The token that confirms a user's address: it follows from the secret, the user and the address.
+/// Returns the token that confirms a user's address, derived from the secret, the user and the address.
 fn confirmation(call: &Call, user: &User) -> String {
     let purpose = format!("dataverse mail address {} {}", user.id, user.email);
     let bytes = call.app.context.accounts().derived(call.tenant(), &purpose);
@@ -320,7 +320,7 @@ fn confirmation(call: &Call, user: &User) -> String {
     format!("{}-{}", user.id, uuid::Builder::from_random_bytes(half).into_uuid())
 }
 
-/// Gives the token of an address that waits for confirmation.
+/// Answers with the token of an address that waits for confirmation.
 async fn show_confirmation(call: Call) -> Answer {
     let (name, number) = path_user(&call);
     let user = call.db().read(Weight::Point, move |view| named(view, &name, &number)).await?;
@@ -344,10 +344,10 @@ async fn ask_confirmation(call: Call) -> Answer {
     envelope::message(format!("Confirm email token created for {}.", user.identifier()))
 }
 
-/// The page that the link of a confirmation mail opens.
+/// Answers with the page that the link of a confirmation mail opens.
 async fn confirm(call: Call) -> Answer {
     let token = call.query.get("token").unwrap_or_default().to_owned();
-    // A page, which the original sends with 200 in either case.
+    // The original sends this page with status 200 in either case.
     let page = |text: &'static str| Ok(pinakes_http::answer::text(http::StatusCode::OK, text));
     let user = match token.split('-').next().and_then(|it| it.parse::<i64>().ok()) {
         Some(id) => call.db().read(Weight::Point, move |view| users::by_id(view, id)).await?,
@@ -366,7 +366,7 @@ async fn confirm(call: Call) -> Answer {
     page("Your email address is confirmed.")
 }
 
-/// Length from which on a password needs no mixture of characters.
+/// Length from which on a password need not mix kinds of characters.
 const GOOD_STRENGTH_CHARACTERS: usize = 20;
 
 async fn validate_password(mut call: Call) -> Answer {
@@ -403,7 +403,7 @@ fn builtin_provider() -> Value {
     })
 }
 
-/// Errors: 404 for others than that of this server's own accounts.
+/// Checks that the provider is this server's own. Errors: 404 for others.
 fn require_provider(call: &Call) -> Result<(), ApiError> {
     let id = call.param("id");
     match id {

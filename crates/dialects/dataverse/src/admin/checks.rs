@@ -1,4 +1,4 @@
-//! Whether what is kept is as it should be: metadata of datasets, checksums of files; and what older installations had to repair.
+//! Checks of stored data: metadata of datasets, checksums of files; and repairs that only older installations needed.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -19,9 +19,9 @@ use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{assignments, envelope, permissions, site_settings, stored};
 
-/// Datasets that one read looks at.
+/// Datasets that are checked in one read.
 const AT_ONCE: usize = 100;
-/// Most collections below one that are gone through.
+/// Maximum number of collections below one that are processed.
 const COLLECTIONS: usize = 100_000;
 
 /// Adds the routes.
@@ -39,7 +39,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/files/fixityAlgorithm", fixity_algorithm)
 }
 
-/// What is wrong with the newest version of a dataset; none when nothing is.
+/// Returns what is wrong with the newest version of a dataset; `None` if nothing is.
 fn fault(
     view: &mut View<'_>,
     registry: &crate::blocks::Registry,
@@ -64,7 +64,7 @@ fn told(dataset: &Dataset, fault: Option<String>) -> Value {
     })))
 }
 
-/// Every dataset, one after the other; not enveloped.
+/// Checks every dataset, one after the other; the answer is not enveloped.
 async fn check_all(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let all = |view: &mut View<'_>| rows::ids_of(view, &DATASET, Expr::All);
@@ -97,7 +97,7 @@ async fn check_one(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, check).await?)
 }
 
-/// The files of a dataset against their checksums; not enveloped.
+/// Compares the files of a dataset with their checksums; the answer is not enveloped.
 async fn check_files(call: Call) -> Answer {
     let wanted = Wanted::of(&call)?;
     let all = move |view: &mut View<'_>| -> Result<Vec<DataFile>, ApiError> {
@@ -128,14 +128,14 @@ async fn check_files(call: Call) -> Answer {
     Ok(envelope::raw_json(StatusCode::OK, &json!({"dataFiles": list})))
 }
 
-/// Type and size of what was deposited are noted when it comes.
+/// Answers that nothing is missing: type and size of deposited tables are recorded when they arrive.
 async fn nothing_missing(_: Call) -> Answer {
     envelope::message(
         "All the tabular files in the database already have the original types set correctly; exiting.",
     )
 }
 
-/// Assignments on a collection are taken over by all collections below it, as `:InheritParentRoleAssignments` says.
+/// Copies the role assignments of a collection to all collections below it, as `:InheritParentRoleAssignments` says.
 async fn inherit_below(call: Call) -> Answer {
     let (alias, actor) = (call.param("alias").to_owned(), assignments::actor(&call));
     let write = move |txn: &mut Txn<'_>| -> Result<Vec<i64>, ApiError> {
@@ -164,7 +164,7 @@ async fn no_orcid(_: Call) -> Answer {
     envelope::message("no orcid for you.")
 }
 
-/// What no record owns is swept by the server itself.
+/// Answers that nothing was deleted: the server itself sweeps files that no record owns.
 async fn clean_storage(call: Call) -> Answer {
     let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
     let check = move |view: &mut View<'_>| -> Result<(), ApiError> {
@@ -175,7 +175,7 @@ async fn clean_storage(call: Call) -> Answer {
     envelope::message("Found: \nDeleted: ")
 }
 
-/// Leads to the page that shows terms of use. Errors: 404 for a version with a licence.
+/// Redirects to the page with the terms of use. Errors: 404 for a version with a licence.
 async fn custom_license(call: Call) -> Answer {
     let (asker, wanted, text) = (call.asker.clone(), Wanted::of(&call)?, call.param("version").to_owned());
     let find = move |view: &mut View<'_>| -> Result<(String, String), ApiError> {

@@ -1,4 +1,5 @@
-//! The index of searches, as administrators ask for it. It is written with what it describes, so that a run over all only repairs it.
+//! Administration of the search index. Its documents are written together with what they describe, so reindexing
+//! everything only repairs it.
 
 use pinakes_store::{Txn, Weight};
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::search;
 use crate::search::document::{self, DOCUMENT};
 use crate::{changes, envelope};
 
-/// Datasets and collections that are indexed in one transaction.
+/// Datasets and collections indexed per transaction.
 const BATCH: usize = 100;
 
 /// Adds the routes.
@@ -40,7 +41,7 @@ async fn status(_: Call) -> Answer {
     envelope::ok(json!({"contentInDatabaseButStaleInOrMissingFromIndex": {"dataverses": [], "datasets": []}}))
 }
 
-/// Writes the documents of every collection and dataset anew, a few in each transaction.
+/// Rewrites the documents of every collection and dataset, a few in each transaction.
 async fn index_all(call: Call) -> Answer {
     let all = |view: &mut pinakes_store::View<'_>| -> Result<(Vec<i64>, Vec<i64>), ApiError> {
         let mut ids = [Vec::new(), Vec::new()];
@@ -76,7 +77,7 @@ async fn index_all(call: Call) -> Answer {
     }))
 }
 
-/// Forgets all documents; those that are still true come back with the next change, or with a run over all.
+/// Deletes all documents; they are written again when their objects change, or when everything is reindexed.
 async fn clear_all(call: Call) -> Answer {
     let write = |txn: &mut Txn<'_>| -> Result<(), ApiError> {
         for id in crate::files::rows::ids_of(txn, &DOCUMENT, pinakes_store::Expr::All)? {
@@ -88,7 +89,7 @@ async fn clear_all(call: Call) -> Answer {
     envelope::message("Solr index was cleared.")
 }
 
-/// By number, or by the parameter `persistentId`.
+/// Returns the dataset named by number, or by the parameter `persistentId`.
 fn wanted(call: &Call) -> Result<Wanted, ApiError> {
     match call.param("id") {
         "" => {

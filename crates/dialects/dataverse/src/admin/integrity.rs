@@ -1,4 +1,4 @@
-//! Checks of what is kept: files whose bytes are not there, checksums, and what of the original can be switched on here.
+//! Integrity checks (files whose bytes are missing, checksums), and the feature flags of the original.
 
 use std::io::Read as _;
 
@@ -25,7 +25,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/admin/updateHashValues/{algorithm}", compute_many)
 }
 
-/// What the original lets its administrators switch on, each with whether it is so here.
+/// Feature flags of the original, each with whether this server behaves as if it were on.
 const FLAGS: [(&str, bool); 25] = [
     ("ADD_LOCAL_CONTEXTS_PERMISSION_CHECK", false),
     ("ADD_PUBLICOBJECT_SOLR_FIELD", false),
@@ -54,7 +54,7 @@ const FLAGS: [(&str, bool); 25] = [
     ("VERSION_NOTE", true),
 ];
 
-/// The flag that the setting `role_assignment_history` stands for.
+/// The flag that corresponds to the setting `role_assignment_history`.
 const ROLE_HISTORY: &str = "ROLE_ASSIGNMENT_HISTORY";
 
 fn is_on(call: &Call, flag: &(&str, bool)) -> bool {
@@ -73,17 +73,17 @@ async fn flag(call: Call) -> Answer {
     envelope::ok(json!({"enabled": is_on(&call, found.ok_or_else(missing)?)}))
 }
 
-/// A file as an audit names it.
+/// A file in the answer of an audit.
 struct Audited {
     json: Value,
-    /// None: its bytes were never kept here.
+    /// `None` if its bytes were never stored here.
     blob: Option<String>,
 }
 
 /// A dataset with its files.
 type Audit = (Dataset, Vec<Audited>);
 
-/// The datasets whose files are audited, and the names that stand for none.
+/// Returns the datasets whose files are audited, and the given names for which there is no dataset.
 fn audited(
     view: &mut View<'_>,
     first: i64,
@@ -128,7 +128,7 @@ fn audited(
     Ok((all, failures))
 }
 
-/// Files whose bytes are not there: `?firstId=&lastId=` or `?datasetIdentifierList=`.
+/// Lists files whose bytes are missing: `?firstId=&lastId=` or `?datasetIdentifierList=`.
 async fn audit(call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let (first, last) = (call.query.number("firstId")?, call.query.number("lastId")?);
@@ -178,7 +178,7 @@ async fn audit(call: Call) -> Answer {
     }))))
 }
 
-/// The file of the path, for superusers. Errors: 401 for others, 400 for a file that is not there.
+/// Returns the file of the path, for superusers. Errors: 401 for others, 400 if there is no such file.
 async fn file_of(call: &Call) -> Result<files::DataFile, ApiError> {
     if !call.asker.is_superuser() {
         return Err(ApiError::unauthorized("must be superuser"));
@@ -194,7 +194,7 @@ fn disk_fault(error: &dyn std::fmt::Display) -> ApiError {
     ApiError::internal("The file cannot be read. More details available at the server logs.")
 }
 
-/// The checksum of a file's bytes as they were deposited.
+/// Computes the checksum of a file's bytes as they were deposited.
 pub(super) async fn computed(
     call: &Call,
     file: &files::DataFile,
@@ -221,7 +221,7 @@ pub(super) async fn computed(
     tokio::task::spawn_blocking(work).await.map_err(|error| disk_fault(&error))?
 }
 
-/// The algorithm of the path. Errors: 400.
+/// Returns the algorithm of the path. Errors: 400.
 fn algorithm_of(call: &Call) -> Result<Algorithm, ApiError> {
     match call.param("algorithm") {
         "MD5" => Ok(Algorithm::Md5),
@@ -241,11 +241,11 @@ async fn compute(call: Call) -> Answer {
     ))
 }
 
-/// Files that are looked at in one read.
+/// Files read at once.
 const FILES_AT_ONCE: usize = 500;
 
-/// `POST /admin/updateHashValues/{algorithm}?num=`: at most so many files get a checksum of that algorithm instead of another. A file
-/// whose bytes are not those of its checksum keeps it.
+/// `POST /admin/updateHashValues/{algorithm}?num=`: replaces the checksums of at most this many files by those of the
+/// algorithm. A file whose bytes do not match its checksum keeps it.
 async fn compute_many(call: Call) -> Answer {
     if !call.asker.is_superuser() {
         return Err(ApiError::unauthorized("must be superuser"));
@@ -285,7 +285,7 @@ async fn compute_many(call: Call) -> Answer {
     ))
 }
 
-/// Gives a file the checksum of its bytes by an algorithm.
+/// Replaces a file's checksum by that of another algorithm, and returns it.
 async fn renewed(call: &Call, file: &files::DataFile, algorithm: Algorithm) -> Result<String, ApiError> {
     let checksum = computed(call, file, algorithm).await?;
     let (id, new) = (file.id, checksum.clone());

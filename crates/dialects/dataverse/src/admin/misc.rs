@@ -1,4 +1,4 @@
-//! What else administrators ask for: permissions of an object, what is shown to everybody, indexes, files to check.
+//! Other routes of administrators: permissions on an object, banner messages, indexes, files to check.
 
 use http::StatusCode;
 use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
@@ -12,7 +12,7 @@ use crate::grants::{self, Permission, Place};
 use crate::routing::Routes;
 use crate::{datasets, envelope, permissions, signing, stored, users};
 
-/// Messages that every page shows: body is what was posted, with `id`.
+/// Banner messages that every page shows: the body is what was posted, with `id`.
 pub(crate) static BANNER: Kind = Kind::named("dataverse_banner");
 
 /// Adds the routes.
@@ -53,7 +53,7 @@ async fn done(_: Call) -> Answer {
     envelope::message("Done.")
 }
 
-/// What the caller may do with an object.
+/// Answers with the caller's permissions on an object.
 async fn permissions_on(call: Call) -> Answer {
     let (object, asker) = (call.param("object").to_owned(), call.asker.clone());
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
@@ -67,7 +67,7 @@ async fn permissions_on(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// A collection by alias or number, or a dataset by number or persistent identifier.
+/// Returns a collection by alias or number, or a dataset by number or persistent identifier.
 fn place_of(view: &mut View<'_>, object: &str) -> Result<Place, ApiError> {
     if let Ok(collection) = collections::find(view, object) {
         return Ok(collection.place());
@@ -140,7 +140,7 @@ async fn delete_banner(call: Call) -> Answer {
     }
 }
 
-/// The message is shown no more, and stays among those that administrators list.
+/// Deactivates a banner message: it is no longer shown, but administrators still see it in the list.
 async fn deactivate_banner(call: Call) -> Answer {
     let id = call.param("id").to_owned();
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
@@ -153,7 +153,7 @@ async fn deactivate_banner(call: Call) -> Answer {
     envelope::message(format!("Banner Message id {} deactivated.", call.param("id")))
 }
 
-/// Signs a URL for a user: a superuser's request.
+/// Signs a URL for a user, for superusers.
 async fn sign(mut call: Call) -> Answer {
     call.asker.superuser("Requesting signed URLs is restricted to superusers.")?;
     let body = call.object().await?;
@@ -174,7 +174,7 @@ async fn sign(mut call: Call) -> Answer {
     envelope::ok(json!({"signedUrl": signed}))
 }
 
-/// Files of the server's machine are not handed out; the refusals are those of the original.
+/// Refuses to send files of the server's machine, with the messages of the original.
 async fn download_tmp(call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let path = call.query.get("fullyQualifiedPathToFile").unwrap_or_default();
@@ -198,19 +198,20 @@ async fn publish_collection(call: Call) -> Answer {
     collections::publication::publish(&call, "id").await
 }
 
-/// What the path says of the collection.
+/// Returns the alias of the collection in the path.
 fn alias(call: &Call) -> String {
     let alias = call.param("alias");
     if alias.is_empty() { call.param("id") } else { alias }.to_owned()
 }
 
-/// The collection that the path names.
+/// Returns the collection that the path names.
 async fn collection(call: &Call) -> Result<Collection, ApiError> {
     let alias = alias(call);
     call.db().read(Weight::Point, move |view| collections::find(view, &alias)).await
 }
 
-/// What a collection says of its files' driver, `undefined` when it says nothing; with `getEffective` the driver that counts.
+/// Answers with the storage driver that a collection states for its files, or `undefined`; with `getEffective`, with
+/// the driver in effect.
 async fn storage_driver(call: Call) -> Answer {
     let collection = collection(&call).await?;
     let (asker, place) = (call.asker.clone(), collection.place());
@@ -305,7 +306,7 @@ async fn clear_thumbnail(call: Call) -> Answer {
     Err(ApiError::bad_request(format!("Could not find file with the id {id}")))
 }
 
-/// What is assigned to an assignee, everywhere.
+/// Lists all role assignments of an assignee.
 async fn assignments_of(call: Call) -> Answer {
     let assignee = call.param("assignee").to_owned();
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
@@ -322,7 +323,7 @@ async fn assignments_of(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// Weaker hashes of passwords are not made: the user keeps the password, and its hash.
+/// Changes nothing: this server creates no weaker password hashes, so the user keeps the password and its hash.
 async fn downgrade_password(mut call: Call) -> Answer {
     let _: Map<String, Value> = call.object().await?;
     envelope::message("The password is kept as argon2id, as every other; nothing was changed.")

@@ -1,6 +1,6 @@
-//! Places that keep copies of the installation's files, as its administrators list them: `/api/admin/storageSites`.
+//! Sites that keep copies of the installation's files, as its administrators list them: `/api/admin/storageSites`.
 //!
-//! The list is for programs that fetch from such a place. The server itself does not copy files there.
+//! The list is for programs that fetch from such a site. The server itself does not copy files there.
 
 use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
 use serde::{Deserialize, Serialize};
@@ -27,9 +27,9 @@ struct StorageSite {
     hostname: String,
     /// `SBGrid`.
     name: String,
-    /// Whether the originals are there. At most one site is primary.
+    /// Whether it holds the originals. At most one site is primary.
     primary_storage: bool,
-    /// Some of [`PROTOCOLS`], between commas.
+    /// Some of [`PROTOCOLS`], separated by commas.
     transfer_protocols: String,
 }
 
@@ -55,7 +55,7 @@ fn find(view: &mut View<'_>, id: &str) -> Result<StorageSite, ApiError> {
     stored::get(view, &STORAGE_SITE, id)?.ok_or_else(|| missing(id))
 }
 
-/// Errors: 400 if another site is primary.
+/// Checks that no other site is primary. Errors: 400.
 fn only_primary(view: &mut View<'_>, site: &StorageSite) -> Result<(), ApiError> {
     let other = all(view)?.into_iter().find(|it| it.primary_storage && it.id != site.id);
     match other.filter(|_| site.primary_storage) {
@@ -67,7 +67,7 @@ fn only_primary(view: &mut View<'_>, site: &StorageSite) -> Result<(), ApiError>
     }
 }
 
-/// The site that a request describes, without its number. Errors: 400 if a key is missing or wrong.
+/// Returns the site that a request describes, without its number. Errors: 400 if a key is missing or wrong.
 fn parse(body: &Map<String, Value>) -> Result<StorageSite, ApiError> {
     let text = |name: &str| {
         let value = body.get(name).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
@@ -121,7 +121,7 @@ async fn add(mut call: Call) -> Answer {
     envelope::ok(json!(call.db().write(write).await?))
 }
 
-/// The body is `true` or `false`.
+/// Sets whether a site is primary: the body is `true` or `false`.
 async fn set_primary(mut call: Call) -> Answer {
     let bytes = call.bytes().await?;
     let id = call.param("id").to_owned();

@@ -1,4 +1,4 @@
-//! What a metadata block defines.
+//! Definitions of metadata blocks.
 
 /// A metadata block: a named group of fields.
 #[derive(Debug, Clone)]
@@ -7,17 +7,17 @@ pub struct Block {
     pub id: u64,
     /// Name in JSON and URLs, e.g. `citation`.
     pub name: String,
-    /// Name for people.
+    /// Display name.
     pub display_name: String,
     /// Alias of the collection that owns the block; empty for blocks of the server.
     pub owner: String,
     /// Namespace of the block's fields without one of their own; may be empty.
     pub uri: String,
-    /// Places of its fields in the registry, children included, in display order.
+    /// Indices of its fields in the registry, children included, in display order.
     pub fields: Vec<usize>,
 }
 
-/// What a field's text must be.
+/// The kind of values that a field takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// One line.
@@ -34,12 +34,12 @@ pub enum FieldKind {
     Float,
     /// A whole number.
     Int,
-    /// Nothing of its own: a compound field.
+    /// None: a compound field.
     None,
 }
 
 impl FieldKind {
-    /// From the table's column `fieldType`.
+    /// Parses the column `fieldType` of the table.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text.to_ascii_lowercase().as_str() {
             "text" | "string" => Self::Text,
@@ -54,7 +54,7 @@ impl FieldKind {
         })
     }
 
-    /// As the interface names it.
+    /// Returns the name that the interface uses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "TEXT",
@@ -72,13 +72,13 @@ impl FieldKind {
 /// A value of a controlled vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// The value as it is shown and stored.
+    /// The value as it is displayed and stored.
     pub value: String,
-    /// The publisher's own name of it; may be empty.
+    /// The publisher's own identifier for it; may be empty.
     pub identifier: String,
-    /// Place among the values.
+    /// Position among the values.
     pub order: i64,
-    /// Other texts that mean it, such as language codes.
+    /// Other spellings, such as language codes.
     pub alternates: Vec<String>,
 }
 
@@ -89,44 +89,44 @@ pub struct FieldType {
     pub id: u64,
     /// Name in JSON, e.g. `authorName`.
     pub name: String,
-    /// Name for people within its parent, e.g. `Name`.
+    /// Display name within its parent, e.g. `Name`.
     pub title: String,
-    /// Explanation for people.
+    /// Explanation for users.
     pub description: String,
-    /// Text in the empty input.
+    /// Placeholder of the empty input.
     pub watermark: String,
-    /// What its text must be.
+    /// The kind of its values.
     pub kind: FieldKind,
-    /// Place in its block.
+    /// Position in its block.
     pub order: i64,
-    /// How a value is shown; for a compound what stands between its children.
+    /// How a value is displayed; for a compound field, the text between its children.
     pub display_format: String,
-    /// Whether the form of the advanced search has it.
+    /// Whether the advanced search form includes it.
     pub is_searchable: bool,
-    /// Whether its values come from a vocabulary.
+    /// Whether its values come from a controlled vocabulary.
     pub is_controlled: bool,
     /// Whether it may have several values.
     pub is_multiple: bool,
     /// Whether collections may offer it as a facet.
     pub is_facetable: bool,
-    /// Whether the form of a new dataset has it.
+    /// Whether the form of a new dataset includes it.
     pub is_on_create: bool,
     /// Whether it must have a value.
     pub is_required: bool,
-    /// Place of its parent in the registry.
+    /// Index of its parent in the registry.
     pub parent: Option<usize>,
-    /// Places of its children in the registry, in display order.
+    /// Indices of its children in the registry, in display order.
     pub children: Vec<usize>,
-    /// Place of its block in the registry.
+    /// Index of its block in the registry.
     pub block: usize,
-    /// What it means, as a URI; may be empty.
+    /// URI of its meaning; may be empty.
     pub uri: String,
-    /// Values allowed.
+    /// Allowed values.
     pub vocabulary: Vec<Term>,
 }
 
 impl FieldType {
-    /// `primitive`, `compound` or `controlledVocabulary`.
+    /// Returns `primitive`, `compound` or `controlledVocabulary`.
     pub fn type_class(&self) -> &'static str {
         if !self.children.is_empty() {
             "compound"
@@ -137,12 +137,12 @@ impl FieldType {
         }
     }
 
-    /// Whether it has children.
+    /// Returns whether it has children.
     pub fn is_compound(&self) -> bool {
         !self.children.is_empty()
     }
 
-    /// The vocabulary's value that `text` names: the value itself, its identifier or an alternate.
+    /// Returns the vocabulary's term for a text: the value itself, its identifier or an alternate.
     pub fn term(&self, text: &str) -> Option<&Term> {
         let by_value = self.vocabulary.iter().find(|it| it.value == text);
         by_value.or_else(|| {

@@ -1,10 +1,10 @@
-//! Changing single fields of a version: adding values, replacing fields, deleting values.
+//! Changes to single fields of a version: adding values, replacing fields, deleting values.
 
 use super::fields::{Content, Field, Fields};
 use super::registry::Registry;
 
-/// Adds what `update` brings: an empty field is set, a field of several values gets those it lacks, and a filled field of
-/// one value stays as it is.
+/// Adds values: sets an empty field, adds the missing values to a field that takes several, and leaves a filled field
+/// that takes one value as it is.
 pub fn add(registry: &Registry, fields: &mut Fields, update: Fields) {
     for field in update.0 {
         let Some(there) = fields.get(field.at) else {
@@ -32,14 +32,14 @@ fn joined<T: PartialEq>(mut list: Vec<T>, more: Vec<T>) -> Vec<T> {
     list
 }
 
-/// Puts the fields of `update` in place of those of their types; the others stay.
+/// Replaces the fields that `update` contains; the others stay.
 pub fn replace(registry: &Registry, fields: &mut Fields, update: Fields) {
     update.0.into_iter().for_each(|field| fields.set(registry, field));
 }
 
-/// Takes the values of `update` away.
+/// Deletes the values in `update`.
 ///
-/// Errors: a value is not there; the text follows `Delete metadata failed: `. Nothing is changed then.
+/// Errors: one of the values does not exist (the text follows `Delete metadata failed: `). Nothing is changed then.
 pub fn delete(registry: &Registry, fields: &mut Fields, update: &Fields) -> Result<(), String> {
     let mut next = fields.clone();
     for field in &update.0 {
@@ -77,7 +77,7 @@ fn without<T: PartialEq>(mut list: Vec<T>, gone: &[T]) -> Result<Vec<T>, &T> {
     Ok(list)
 }
 
-/// A compound value as people read it.
+/// Formats a compound value for display.
 fn shown(children: &[Field]) -> String {
     let texts = children.iter().filter_map(|it| match &it.content {
         Content::Texts(list) => Some(list.join("; ")),

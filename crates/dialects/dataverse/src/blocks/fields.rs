@@ -1,4 +1,4 @@
-//! The metadata of one version: fields with their values, read from and written to Dataverse's JSON.
+//! The metadata of one version: fields with their values, parsed from and written as Dataverse's JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -8,13 +8,13 @@ use super::registry::Registry;
 /// A field with its values; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Place of its type in the registry.
+    /// Index of its type in the registry.
     pub at: usize,
     /// The values.
     pub content: Content,
 }
 
-/// The values of a field. Whether there may be more than one is the type's business.
+/// The values of a field. Its type says whether there may be more than one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// Of a primitive or controlled field.
@@ -32,23 +32,23 @@ impl Content {
     }
 }
 
-/// How strictly field JSON is read.
+/// How strictly field JSON is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// `multiple` and `typeClass` must be there and be right: whole versions.
+    /// `multiple` and `typeClass` must be present and correct: for whole versions.
     Declared,
-    /// They need not be there: single fields that are changed, and what was stored before.
+    /// They may be absent: for changes to single fields, and for stored metadata.
     Lenient,
 }
 
-/// The fields of a version, in the order of blocks and of fields in them.
+/// The fields of a version, ordered by block and position in the block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields(pub Vec<Field>);
 
 impl Fields {
-    /// Reads the object `metadataBlocks`. Fields that no block defines are left out, empty values too.
+    /// Parses the object `metadataBlocks`. Leaves out empty values, and fields that no block defines.
     ///
-    /// Errors: what is wrong, as Dataverse says it after `Error parsing Json: `.
+    /// Errors: what is wrong, in Dataverse's words after `Error parsing Json: `.
     pub fn read(registry: &Registry, blocks: &Value, reading: Reading) -> Result<Self, String> {
         let blocks = blocks.as_object().ok_or("Invalid JSON object: metadata blocks not found.")?;
         let mut fields = Self::default();
@@ -67,9 +67,9 @@ impl Fields {
         Ok(fields)
     }
 
-    /// Reads fields that stand for themselves: one field, or an object with a list of them under `fields`.
+    /// Parses single fields: one field, or an object with a list of them under `fields`.
     ///
-    /// Errors: as for [`Fields::read`]; neither of the two.
+    /// Errors: as for [`Fields::read`]; a body that is neither of the two.
     pub fn read_single(registry: &Registry, body: &Value) -> Result<Self, String> {
         let mut fields = Self::default();
         let list = match body.get("fields") {
@@ -89,17 +89,17 @@ impl Fields {
         Ok(fields)
     }
 
-    /// The fields as stored: what cannot be read any more is left out.
+    /// Parses stored fields; leaves out what is no longer valid.
     pub fn stored(registry: &Registry, blocks: &Value) -> Self {
         Self::read(registry, blocks, Reading::Lenient).unwrap_or_default()
     }
 
-    /// The field of a type.
+    /// Returns the field of a type.
     pub fn get(&self, at: usize) -> Option<&Field> {
         self.0.iter().find(|it| it.at == at)
     }
 
-    /// Puts a field in its place, instead of one of its type.
+    /// Inserts a field in its position, replacing one of the same type.
     pub fn set(&mut self, registry: &Registry, field: Field) {
         self.remove(field.at);
         let key = |at: usize| (registry.at(at).block, registry.at(at).order, at);
@@ -107,12 +107,12 @@ impl Fields {
         self.0.insert(place, field);
     }
 
-    /// Takes the field of a type away.
+    /// Removes the field of a type.
     pub fn remove(&mut self, at: usize) {
         self.0.retain(|it| it.at != at);
     }
 
-    /// The object `metadataBlocks`. Blocks without a field are left out, except that `citation` is always there.
+    /// Returns the object `metadataBlocks`. Blocks without fields are left out, except for `citation`.
     pub fn to_json(&self, registry: &Registry) -> Value {
         let mut blocks = Map::new();
         for (place, block) in registry.blocks().iter().enumerate() {
@@ -131,7 +131,7 @@ impl Fields {
     }
 }
 
-/// A field as JSON.
+/// Returns a field as JSON.
 pub fn field_json(registry: &Registry, field: &Field) -> Value {
     let ty = registry.at(field.at);
     let value = match &field.content {
@@ -241,7 +241,7 @@ fn read_text(ty: &FieldType, value: &Value) -> Result<Option<String>, String> {
     }
 }
 
-/// Text without characters that XML cannot hold, and without blanks at its end.
+/// Returns text without characters that XML cannot hold, and without trailing white space.
 fn clean(text: &str) -> String {
     let is_kept = |it: &char| !it.is_control() || matches!(it, '\n' | '\r' | '\t');
     let kept: String =
@@ -249,7 +249,7 @@ fn clean(text: &str) -> String {
     kept.trim_end().to_owned()
 }
 
-/// Metadata as it is stored, read by name: for what only looks at it, such as exports and the search.
+/// Stored metadata, read by name: for consumers that do not change it, such as exports and the search.
 #[derive(Debug, Clone, Copy)]
 pub struct Metadata<'a>(pub &'a Value);
 
@@ -258,51 +258,51 @@ pub struct Metadata<'a>(pub &'a Value);
 pub struct Compound<'a>(&'a Map<String, Value>);
 
 impl<'a> Compound<'a> {
-    /// The text of a child; the first of several.
+    /// Returns the text of a child; the first one if there are several.
     pub fn get(&self, child: &str) -> Option<&'a str> {
         self.all(child).into_iter().next()
     }
 
-    /// The texts of a child.
+    /// Returns the texts of a child.
     pub fn all(&self, child: &str) -> Vec<&'a str> {
         self.0.get(child).map(|it| texts(&it["value"])).unwrap_or_default()
     }
 
-    /// The children in order: (name, texts).
+    /// Returns the children in order, as pairs of name and texts.
     pub fn children(&self) -> Vec<(&'a str, Vec<&'a str>)> {
         self.0.iter().map(|(name, it)| (name.as_str(), texts(&it["value"]))).collect()
     }
 }
 
 impl<'a> Metadata<'a> {
-    /// The fields of a block.
+    /// Returns the fields of a block.
     pub fn block(&self, block: &str) -> &'a [Value] {
         self.0[block]["fields"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// All blocks: (name, fields).
+    /// Returns all blocks, as pairs of name and fields.
     pub fn blocks(&self) -> impl Iterator<Item = (&'a str, &'a [Value])> {
         let blocks = self.0.as_object().into_iter().flatten();
         blocks.map(|(name, it)| (name.as_str(), it["fields"].as_array().map_or(&[][..], Vec::as_slice)))
     }
 
-    /// The value of a field, wherever it is.
+    /// Returns the value of a field, whichever block it is in.
     pub fn value(&self, field: &str) -> Option<&'a Value> {
         let is_it = |it: &&Value| it["typeName"].as_str() == Some(field);
         self.blocks().find_map(|(_, fields)| fields.iter().find(is_it)).map(|it| &it["value"])
     }
 
-    /// The first text of a primitive or controlled field.
+    /// Returns the first text of a primitive or controlled field.
     pub fn one(&self, field: &str) -> Option<&'a str> {
         self.many(field).into_iter().next()
     }
 
-    /// The texts of a primitive or controlled field.
+    /// Returns the texts of a primitive or controlled field.
     pub fn many(&self, field: &str) -> Vec<&'a str> {
         self.value(field).map(texts).unwrap_or_default()
     }
 
-    /// The values of a compound field.
+    /// Returns the values of a compound field.
     pub fn compounds(&self, field: &str) -> Vec<Compound<'a>> {
         match self.value(field) {
             Some(Value::Array(list)) => list.iter().filter_map(Value::as_object).map(Compound).collect(),
@@ -311,7 +311,7 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    /// The texts of a child in all values of its parent.
+    /// Returns the texts of a child across all values of its parent.
     pub fn children(&self, field: &str, child: &str) -> Vec<&'a str> {
         self.compounds(field).iter().flat_map(|it| it.all(child)).collect()
     }

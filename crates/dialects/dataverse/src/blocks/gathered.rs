@@ -1,4 +1,4 @@
-//! Field values gathered one by one, out of formats that are not field JSON.
+//! Field values collected one by one, from formats other than field JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{FieldKind, Fields, Registry};
 
-/// Field values as they are gathered, in the order in which they come.
+/// Collected field values, in the order in which they were added.
 pub(crate) struct Gathered<'r> {
     registry: &'r Registry,
     values: BTreeMap<&'static str, Vec<Value>>,
@@ -17,7 +17,7 @@ impl<'r> Gathered<'r> {
         Self { registry, values: BTreeMap::new() }
     }
 
-    /// A value of a field; nothing when it is empty.
+    /// Adds a value of a field, unless it is empty.
     pub(crate) fn text(&mut self, field: &'static str, text: &str) {
         if !text.is_empty() {
             let value = self.spelled(field, text).into();
@@ -25,7 +25,7 @@ impl<'r> Gathered<'r> {
         }
     }
 
-    /// A compound without the children that are empty; nothing when all are.
+    /// Adds a compound value without its empty children, unless all are empty.
     pub(crate) fn compound(&mut self, field: &'static str, children: &[(&str, &str)]) {
         let child = |(name, text): &(&str, &str)| {
             ((*name).to_owned(), json!({"typeName": name, "value": self.spelled(name, text)}))
@@ -36,25 +36,25 @@ impl<'r> Gathered<'r> {
         }
     }
 
-    /// Whether the field has a value.
+    /// Returns whether the field has a value.
     pub(crate) fn has(&self, field: &str) -> bool {
         self.values.contains_key(field)
     }
 
-    /// Whether a vocabulary has the term.
+    /// Returns whether a vocabulary contains the term.
     pub(crate) fn is_term(&self, field: &str, text: &str) -> bool {
         self.registry.field(field).is_some_and(|it| it.term(text).is_some())
     }
 
-    /// A term as its vocabulary writes it: others write `ARXIV` for `arXiv`.
+    /// Returns a term in the spelling of its vocabulary: others write `ARXIV` for `arXiv`.
     fn spelled<'a>(&'a self, field: &str, text: &'a str) -> &'a str {
         let vocabulary = self.registry.field(field).map_or(&[][..], |it| it.vocabulary.as_slice());
         vocabulary.iter().find(|it| it.value.eq_ignore_ascii_case(text)).map_or(text, |it| &it.value)
     }
 
-    /// The fields. Several texts of a field that takes one are put together.
+    /// Returns the fields. Joins several texts of a text field that takes one value.
     ///
-    /// Errors: several values of another field that takes one; values that a field cannot have.
+    /// Errors: several values of another field that takes one; invalid values.
     pub(crate) fn into_fields(self) -> Result<Fields, String> {
         let mut list = Vec::new();
         for (name, values) in self.values {

@@ -1,8 +1,8 @@
-//! Metadata blocks: what fields a dataset has, how they are read, checked, changed and written.
+//! Metadata blocks: the fields of datasets, and how they are parsed, checked, changed and written.
 //!
-//! Plain code without storage. [`Registry`] holds the definitions, read from the tables that Dataverse publishes them in
-//! ([`tsv`]); [`Fields`] holds the values of one version; [`mod@validate`] says what is missing or wrong; [`edit`] holds the
-//! rules of changing single fields.
+//! This code does no storage. [`Registry`] holds the definitions, read from the tables that Dataverse publishes
+//! ([`tsv`]); [`Fields`] holds the values of one version; [`mod@validate`] finds what is missing or wrong; [`edit`]
+//! implements changes to single fields.
 
 pub mod definition;
 pub mod edit;

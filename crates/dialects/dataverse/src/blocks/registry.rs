@@ -1,4 +1,4 @@
-//! All metadata blocks of a server, joined.
+//! The joined metadata blocks of a server.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ pub struct Registry {
     by_name: HashMap<String, usize>,
 }
 
-/// Something that a load made or changed: (name, what it is).
+/// Something that a load created or changed: name, and what it is.
 pub type Loaded = (String, &'static str);
 
 impl Registry {
-    /// The blocks that a new server has.
+    /// Returns the blocks of a new server.
     pub fn shipped() -> Self {
         let mut registry = Self::default();
         for (name, text) in super::SHIPPED {
@@ -28,9 +28,10 @@ impl Registry {
         registry
     }
 
-    /// Adds what a table says; blocks and fields that are there already are replaced and keep their numbers.
+    /// Loads a table; existing blocks and fields are replaced and keep their numbers.
     ///
-    /// Errors: the table cannot be read, or names a block, field or parent that is not there. Nothing is changed then.
+    /// Errors: the table cannot be read, or names a block, field or parent that does not exist. Nothing is changed
+    /// then.
     pub fn load(&mut self, text: &str) -> Result<Vec<Loaded>, TsvError> {
         let table = tsv::parse(text)?;
         let mut next = self.clone();
@@ -127,7 +128,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Says whether the form of a new dataset has a field.
+    /// Sets whether the form of a new dataset includes a field.
     pub fn set_on_create(&mut self, name: &str, is_on_create: bool) {
         if let Some(at) = self.place(name) {
             self.fields[at].is_on_create = is_on_create;
@@ -156,44 +157,44 @@ impl Registry {
         self.blocks.iter().position(|it| it.name == name)
     }
 
-    /// All blocks, in the order of loading.
+    /// Returns all blocks, in the order of loading.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The block of a name or a number.
+    /// Returns the block with a name or a number.
     pub fn block(&self, name_or_id: &str) -> Option<&Block> {
         let by_id =
             || name_or_id.parse::<u64>().ok().and_then(|id| self.blocks.iter().find(|it| it.id == id));
         self.blocks.iter().find(|it| it.name == name_or_id).or_else(by_id)
     }
 
-    /// All fields, in the order of loading.
+    /// Returns all fields, in the order of loading.
     pub fn fields(&self) -> &[FieldType] {
         &self.fields
     }
 
-    /// The place of a field.
+    /// Returns the index of a field.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The field of a name.
+    /// Returns the field with a name.
     pub fn field(&self, name: &str) -> Option<&FieldType> {
         self.place(name).map(|at| &self.fields[at])
     }
 
-    /// The field at a place that this registry gave.
+    /// Returns the field at an index of this registry.
     pub fn at(&self, place: usize) -> &FieldType {
         &self.fields[place]
     }
 
-    /// The block that a field belongs to.
+    /// Returns the block that a field belongs to.
     pub fn block_of(&self, field: &FieldType) -> &Block {
         &self.blocks[field.block]
     }
 
-    /// The field's name for people, with its parent's before it: `Author Name`.
+    /// Returns the field's display name, preceded by its parent's: `Author Name`.
     pub fn display_name(&self, field: &FieldType) -> String {
         match field.parent.map(|at| &self.fields[at]) {
             Some(parent) if parent.title != field.title => format!("{} {}", parent.title, field.title),
@@ -201,7 +202,7 @@ impl Registry {
         }
     }
 
-    /// Whether a block has a field of the form of a new dataset.
+    /// Returns whether a block has a field that is in the form of a new dataset.
     pub fn is_on_create(&self, block: &Block) -> bool {
         block.fields.iter().any(|at| self.fields[*at].is_on_create)
     }

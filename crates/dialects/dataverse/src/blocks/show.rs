@@ -1,4 +1,4 @@
-//! Metadata blocks and their fields as the interface shows them.
+//! Metadata blocks and their fields in the JSON of the interface.
 
 use serde_json::{Map, Value, json};
 
@@ -6,18 +6,18 @@ use super::definition::{Block, FieldType};
 use super::registry::Registry;
 use super::validate::Levels;
 
-/// What is shown of a block.
+/// Options for the display of a block.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Showing<'a> {
-    /// With its fields.
+    /// Whether its fields are included.
     pub with_fields: bool,
-    /// Fields of the form of a new dataset only: those that are on it, and those that must have a value.
+    /// Only fields in the form of a new dataset, and required fields.
     pub only_on_create: bool,
-    /// What the collection that asks says of fields.
+    /// Field levels of the collection for which the block is shown.
     pub levels: Option<&'a Levels>,
 }
 
-/// A block.
+/// Returns a block as JSON.
 pub fn block_json(registry: &Registry, block: &Block, showing: Showing<'_>) -> Value {
     let mut json = json!({
         "id": block.id,
@@ -37,7 +37,7 @@ pub fn block_json(registry: &Registry, block: &Block, showing: Showing<'_>) -> V
     json
 }
 
-/// Whether a block has a field of the form of a new dataset.
+/// Returns whether a block has a field that is in the form of a new dataset.
 pub fn is_on_create(registry: &Registry, block: &Block, levels: Option<&Levels>) -> bool {
     block.fields.iter().any(|at| is_field_on_create(registry.at(*at), levels))
 }
@@ -51,7 +51,7 @@ fn is_field_on_create(field: &FieldType, levels: Option<&Levels>) -> bool {
     }
 }
 
-/// A field.
+/// Returns a field as JSON.
 pub fn field_type_json(registry: &Registry, field: &FieldType, levels: Option<&Levels>) -> Value {
     let is_required = levels.map_or(field.is_required, |it| it.is_required(field));
     let is_on_create = levels.map_or(field.is_on_create, |it| it.is_on_create(field));

@@ -1,4 +1,5 @@
-//! The tables in which metadata blocks are published: three sections of tab-separated lines, each begun by a line with `#`.
+//! Parser of the tables in which metadata blocks are published: three sections of tab-separated lines, each headed by a
+//! line with `#`.
 //!
 //! Format: Dataverse guides, "Metadata Customization". Lines may have more or fewer empty columns than their heading.
 
@@ -7,7 +8,7 @@ use super::definition::{FieldKind, Term};
 /// Longest table that is read, in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// What a table says, not yet joined with what is there.
+/// The contents of a table, not yet joined with the registry.
 #[derive(Debug, Default)]
 pub struct Table {
     /// (name, owner, display name, URI).
@@ -25,7 +26,7 @@ pub struct BlockRow {
     pub name: String,
     /// Alias of the owner; may be empty.
     pub owner: String,
-    /// Name for people.
+    /// Display name.
     pub display_name: String,
     /// Namespace; may be empty.
     pub uri: String,
@@ -36,17 +37,17 @@ pub struct BlockRow {
 pub struct FieldRow {
     /// Name.
     pub name: String,
-    /// Name for people.
+    /// Display name.
     pub title: String,
     /// Explanation.
     pub description: String,
-    /// Text in the empty input.
+    /// Placeholder of the empty input.
     pub watermark: String,
     /// Type.
     pub kind: FieldKind,
-    /// Place.
+    /// Position.
     pub order: i64,
-    /// How a value is shown.
+    /// How a value is displayed.
     pub display_format: String,
     /// advancedSearchField, allowControlledVocabulary, allowmultiples, facetable, displayoncreate, required.
     pub flags: [bool; 6],
@@ -54,7 +55,7 @@ pub struct FieldRow {
     pub parent: String,
     /// Name of the block.
     pub block: String,
-    /// Meaning; may be empty.
+    /// URI of its meaning; may be empty.
     pub uri: String,
 }
 
@@ -64,7 +65,7 @@ pub struct FieldRow {
 pub struct TsvError {
     /// The section: `METADATABLOCK`, `DATASETFIELD` or `CONTROLLEDVOCABULARY`.
     pub section: &'static str,
-    /// Line from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// What was found.
     pub what: String,
@@ -88,9 +89,9 @@ impl Section {
     }
 }
 
-/// Reads a table.
+/// Parses a table.
 ///
-/// Errors: the first line that cannot be read, with its section and number.
+/// Errors: the first line that is invalid, with its section and number.
 pub fn parse(text: &str) -> Result<Table, TsvError> {
     let mut table = Table::default();
     let mut section = Section::Before;
@@ -120,7 +121,7 @@ pub fn parse(text: &str) -> Result<Table, TsvError> {
     Ok(table)
 }
 
-/// A cell without blanks and quotes around it.
+/// Returns a cell without surrounding white space and quotes.
 fn clean(cell: &str) -> String {
     let cell = cell.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
     let inner = cell.strip_prefix('"').and_then(|it| it.strip_suffix('"'));

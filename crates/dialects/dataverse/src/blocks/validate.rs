@@ -1,4 +1,4 @@
-//! What is missing in a version's metadata, and what cannot be what its field wants.
+//! Validation of a version's metadata: missing and invalid values.
 
 use std::collections::HashMap;
 
@@ -6,61 +6,61 @@ use super::definition::{FieldKind, FieldType};
 use super::fields::{Content, Field, Fields};
 use super::registry::Registry;
 
-/// What a collection says of a field.
+/// A collection's requirements on a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level {
     /// Whether it must have a value.
     pub is_required: bool,
-    /// Whether it is used at all.
+    /// Whether it is used.
     pub is_included: bool,
-    /// Whether the form of a new dataset has it, if the collection says so.
+    /// Whether the form of a new dataset includes it, if the collection states that.
     pub is_on_create: Option<bool>,
 }
 
-/// What a collection says of fields, by their names.
+/// A collection's requirements on fields, by field name.
 #[derive(Debug, Clone, Default)]
 pub struct Levels(pub HashMap<String, Level>);
 
 impl Levels {
-    /// Whether a field must have a value.
+    /// Returns whether a field must have a value.
     pub fn is_required(&self, field: &FieldType) -> bool {
         self.0
             .get(&field.name)
             .map_or(field.is_required, |it| it.is_included && (it.is_required || field.is_required))
     }
 
-    /// Whether the form of a new dataset has a field.
+    /// Returns whether the form of a new dataset includes a field.
     pub fn is_on_create(&self, field: &FieldType) -> bool {
         let said = self.0.get(&field.name).and_then(|it| it.is_on_create);
         said.unwrap_or(field.is_on_create)
     }
 
-    /// Whether a field is used.
+    /// Returns whether a field is used.
     pub fn is_included(&self, field: &FieldType) -> bool {
         self.0.get(&field.name).is_none_or(|it| it.is_included)
     }
 }
 
-/// A fault of a value.
+/// An invalid or missing value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Name of the field.
     pub field: String,
-    /// What is wrong, for people.
+    /// What is wrong, for display.
     pub message: String,
-    /// The value; empty for one that is missing.
+    /// The value; empty if it is missing.
     pub value: String,
 }
 
-/// The faults as one text, as Dataverse's error message has them.
+/// Returns the faults as one text, in the form of Dataverse's error message.
 pub fn validation_message(faults: &[Fault]) -> String {
     let list: Vec<String> =
         faults.iter().map(|it| format!("{} (Invalid value:{})", it.message, it.value)).collect();
     format!("Validation Failed: {}.", list.join(", "))
 }
 
-/// The faults of a version's metadata. `blocks` are the places of the blocks that the collection uses: only their
-/// fields can be missing.
+/// Returns the faults of a version's metadata. `blocks` are the indices of the blocks that the collection uses: only
+/// their fields can be missing.
 pub fn validate(registry: &Registry, fields: &Fields, levels: &Levels, blocks: &[usize]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (at, ty) in registry.fields().iter().enumerate() {
@@ -75,12 +75,12 @@ pub fn validate(registry: &Registry, fields: &Fields, levels: &Levels, blocks: &
     faults
 }
 
-/// The field whose values are boxes on the globe.
+/// The field whose values are geographic bounding boxes.
 const BOX: &str = "geographicBoundingBox";
 /// Its parts.
 const BOX_PARTS: [&str; 4] = ["westLongitude", "eastLongitude", "northLatitude", "southLatitude"];
 
-/// A box has four numbers that lie as their names say, or none.
+/// Checks that each box has either no coordinates, or four valid ones in the right order.
 fn check_box(registry: &Registry, field: &Field, faults: &mut Vec<Fault>) {
     let ty = registry.at(field.at);
     let Content::Compounds(boxes) = &field.content else { return };
@@ -192,8 +192,8 @@ fn fault_of(kind: FieldKind, value: &str) -> Option<&'static str> {
     (!is_right).then_some(fault)
 }
 
-/// Whether a text is a date as Dataverse takes it: `y`, `y-M`, `y-M-d` with a year of at most four digits, followed by
-/// `AD` or `BC`; `[yyyy?]`; `y-M-dTHH:mm:ss`, also with milliseconds and a zone, or a blank instead of the T.
+/// Returns whether Dataverse accepts a text as a date: `y`, `y-M`, `y-M-d` with a year of at most four digits, followed
+/// by `AD` or `BC`; `[yyyy?]`; `y-M-dTHH:mm:ss`, also with milliseconds and a zone, or a blank instead of the T.
 pub fn is_date(text: &str) -> bool {
     let text = text.trim();
     if let Some(inner) = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
@@ -246,7 +246,7 @@ fn is_time(text: &str) -> bool {
     is_clock && is_fraction
 }
 
-/// Whether a text is an e-mail address: one `@`, a name before it, a host of labels behind it.
+/// Returns whether a text is an e-mail address: a name, one `@`, and a host name of labels.
 pub fn is_email(text: &str) -> bool {
     let Some((name, host)) = text.rsplit_once('@') else { return false };
     let is_name = !name.is_empty()
@@ -266,7 +266,7 @@ pub fn is_email(text: &str) -> bool {
     is_name && is_host && !text.contains(char::is_whitespace)
 }
 
-/// Whether a text is an absolute URL: a scheme of the web, a host.
+/// Returns whether a text is an absolute URL with a web scheme and a host.
 pub fn is_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

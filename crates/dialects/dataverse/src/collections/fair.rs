@@ -1,4 +1,4 @@
-//! Locally FAIR collections: what lies in one is there for those who are named, and for nobody else, published or not.
+//! Locally FAIR collections: their contents are visible only to named assignees, whether published or not.
 
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// Changes who is named, and gives who is named then.
+/// Changes the named assignees, and answers with the new list.
 async fn changed(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Vec<String>) -> Result<(), ApiError> + Send + 'static,

@@ -8,18 +8,18 @@ use crate::datasets::DATASET;
 use crate::error::ApiError;
 use crate::{dataset_types, envelope, site_settings};
 
-/// What is shown of a collection beside what is always there.
+/// Optional members of a collection's JSON.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Showing {
     /// `isPartOf`.
     pub owners: bool,
     /// `childCount`.
     pub child_count: bool,
-    /// Contacts, although the site hides mail addresses.
+    /// Contacts, even if the site hides mail addresses.
     pub hidden_contacts: bool,
 }
 
-/// A collection as it is sent (section 2.1 of the contract).
+/// Returns a collection as JSON (section 2.1 of the contract).
 pub(crate) fn json(view: &mut View<'_>, it: &Collection, showing: &Showing) -> Result<Value, ApiError> {
     let hides_mail =
         !showing.hidden_contacts && site_settings::is_true(view, ":ExcludeEmailFromExport", false)?;
@@ -64,7 +64,7 @@ pub(crate) fn json(view: &mut View<'_>, it: &Collection, showing: &Showing) -> R
     Ok(Value::Object(map))
 }
 
-/// `isPartOf` of collections, the nearest one first.
+/// Returns the `isPartOf` member for the ancestors of a collection, nearest first.
 pub(crate) fn owner_json(owners: &[Collection]) -> Value {
     let Some((nearest, above)) = owners.split_first() else { return Value::Null };
     let mut map = Map::new();
@@ -78,14 +78,14 @@ pub(crate) fn owner_json(owners: &[Collection]) -> Value {
     Value::Object(map)
 }
 
-/// How many collections and datasets lie directly in a collection.
+/// Returns the number of collections and datasets directly in a collection.
 pub(crate) fn n_children(view: &mut View<'_>, id: i64) -> Result<u64, ApiError> {
     let collections = view.count(&COLLECTION, &Expr::Is("parent".into(), id.into()))?;
     let datasets = view.count(&DATASET, &Expr::Is("owner".into(), id.into()))?;
     Ok(collections + datasets)
 }
 
-/// Levels as they are sent.
+/// Returns the field levels as JSON.
 pub(crate) fn levels_json(collection: &Collection) -> Vec<Value> {
     let level = |it: &InputLevel| {
         let map = json!({

@@ -1,4 +1,4 @@
-//! The picture of a collection: `/dataverses/{id}/logo`, shown small in lists of results.
+//! The logo of a collection: `/dataverses/{id}/logo`, shown small in lists of results.
 
 use http::StatusCode;
 use pinakes_blobs::SCHEME;
@@ -12,7 +12,7 @@ use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{envelope, permissions, thumbnails};
 
-/// Pictures of collections, by the collection's number: body `{"blob": …}`.
+/// Logos by the collection's number: body `{"blob": …}`.
 pub(crate) static COLLECTION_LOGO: Kind = Kind {
     identifiers: &[Identifier { scheme: SCHEME, path: "blob" }],
     ..Kind::named("dataverse_collection_logo")
@@ -27,13 +27,13 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/access/dvCardImage/{id}", show)
 }
 
-/// Where the picture of a collection is found; none when it has none.
+/// Returns the URL of a collection's logo, if it has one.
 pub(crate) fn url(view: &mut View<'_>, site_url: &str, id: i64) -> Result<Option<String>, ApiError> {
     let has = view.has(&COLLECTION_LOGO, &id.to_string())?;
     Ok(has.then(|| format!("{site_url}/api/access/dvCardImage/{id}")))
 }
 
-/// A collection goes away.
+/// Deletes the logo of a collection that is deleted.
 pub(super) fn forget(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     txn.delete(&COLLECTION_LOGO, &id.to_string())?;
     Ok(())
@@ -58,7 +58,7 @@ async fn show(call: Call) -> Answer {
     })
 }
 
-/// `PUT …/logo`: a form with a picture under `file`.
+/// `PUT …/logo`: a form with an image under `file`.
 async fn set(mut call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let read = move |view: &mut View<'_>| -> Result<i64, ApiError> {

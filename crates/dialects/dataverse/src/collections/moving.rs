@@ -1,7 +1,7 @@
 //! Moving a collection into another one: `POST /api/dataverses/{id}/move/{target}`.
 //!
-//! What is bound to the place where it lay (guestbooks and templates of collections above, links, metadata blocks) is told of; with
-//! `forceMove` it is given up.
+//! Whatever depends on its former place (guestbooks and templates of collections above, links, metadata blocks) is
+//! reported; with `forceMove` it is dropped.
 
 use pinakes_store::{Txn, View};
 use serde_json::Value;
@@ -23,7 +23,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/dataverses/{id}/move/{target}", relocate)
 }
 
-/// Superusers. Errors: 403 for a place where it cannot lie, and for what would have to be given up.
+/// Moves a collection; superusers only. Errors: 403 for an invalid target, and for dependencies that would have to be
+/// dropped.
 async fn relocate(call: Call) -> Answer {
     call.asker.superuser("Move Dataverse can only be called by superusers.")?;
     let (app, id, target) = (call.app.clone(), call.param("id").to_owned(), call.param("target").to_owned());
@@ -73,15 +74,15 @@ fn check_move(view: &mut View<'_>, collection: &Collection, target: &Collection)
     Ok(())
 }
 
-/// A collection that is moved, with all that lies in it.
+/// A collection that is moved, with all its contents.
 struct Moved<'m> {
     target: &'m Collection,
-    /// The collection in which it lay, and those above it that are not above it any more.
+    /// Its former parent, and those former ancestors that are no longer above it.
     left: Vec<Collection>,
-    /// Itself and all below it.
+    /// The collection and all its descendants.
     collections: Vec<Collection>,
     datasets: Vec<Dataset>,
-    /// Numbers of the collections that lie here, or above here, when it was moved.
+    /// Numbers of the moved collections and of all those above their new place.
     around: Vec<i64>,
 }
 
@@ -109,7 +110,7 @@ impl<'m> Moved<'m> {
         Ok(Self { target, left, collections: all, datasets, around })
     }
 
-    /// What cannot come along, in the words of the original.
+    /// Returns what cannot be moved along, in the words of the original.
     fn bound(&self, view: &mut View<'_>, registry: &Registry) -> Result<Vec<&'static str>, ApiError> {
         let mut bound = Vec::new();
         let mut tell = |is_so: bool, what: &'static str| {
@@ -163,7 +164,7 @@ impl<'m> Moved<'m> {
         self.collections.first().is_some_and(|top| names.into_iter().any(|it| it == top.alias))
     }
 
-    /// Blocks of a collection that belong to another one, which lies neither in this one nor above its new place.
+    /// Returns the blocks of a collection that belong to one of its former ancestors.
     fn foreign_blocks<'n>(
         &'n self,
         registry: &'n Registry,
@@ -176,12 +177,12 @@ impl<'m> Moved<'m> {
         })
     }
 
-    /// Whether it lay below a collection that it does not lie below any more.
+    /// Returns whether it lay below a collection that is no longer above it.
     fn is_away(&self, alias: &str) -> bool {
         self.left.iter().any(|it| it.alias == alias && !self.around.contains(&it.id))
     }
 
-    /// Gives up what cannot come along.
+    /// Drops what cannot be moved along.
     fn give_up(&mut self, txn: &mut Txn<'_>, registry: &Registry) -> Result<(), ApiError> {
         for mut dataset in self.datasets.clone() {
             if self.lacks_guestbook(txn, &dataset)? {

@@ -1,4 +1,4 @@
-//! The page that `url` of a collection names: `/dataverse/{alias}`.
+//! The page that the `url` of a collection refers to: `/dataverse/{alias}`.
 
 use http::{HeaderValue, Method, StatusCode};
 use pinakes_http::answer;
@@ -13,7 +13,7 @@ use crate::routing::Routes;
 use crate::search::document::DOCUMENT;
 use crate::search::visible::visible;
 
-/// Most collections and datasets that the page lists, newest first.
+/// Maximum number of collections and datasets on the page, newest first.
 const LISTED: u64 = 100;
 
 /// Adds the route.

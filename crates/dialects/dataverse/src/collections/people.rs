@@ -26,7 +26,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/dataverses/{id}/defaultContributorRole/{role}", set_default_role)
 }
 
-/// A collection whose roles the caller may manage.
+/// Returns a collection after checking that the caller may manage its roles.
 fn managed(view: &mut View<'_>, asker: &crate::asker::Asker, id: &str) -> Result<Collection, ApiError> {
     let collection = collections::find(view, id)?;
     permissions::require(view, asker, collection.place(), Permission::ManageDataversePermissions)?;
@@ -42,7 +42,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// A role that may be assigned in a collection: a general one, or one of it or of a collection above.
+/// Returns a role that may be assigned in a collection: a global one, or one of the collection or its ancestors.
 pub(crate) fn role_for(
     view: &mut View<'_>,
     collection: &Collection,
@@ -122,7 +122,7 @@ async fn add_role(mut call: Call) -> Answer {
     create_role(&call, body, id).await
 }
 
-/// Makes a role that belongs to a collection.
+/// Creates a role that belongs to a collection.
 pub(crate) async fn create_role(call: &Call, body: Map<String, Value>, id: String) -> Answer {
     let (asker, ids) = (call.asker.clone(), call.ids(1).await?);
     let role = roles::read(&body)?;
@@ -173,7 +173,7 @@ async fn set_default_role(call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// Whether a permission is about datasets.
+/// Returns whether a permission is about datasets.
 fn is_about_datasets(permission: Permission) -> bool {
     matches!(
         permission,

@@ -18,7 +18,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/dataverses/{id}", delete)
 }
 
-/// Makes a collection visible to everybody.
+/// Publishes a collection.
 pub(crate) async fn publish(call: &Call, param: &str) -> Answer {
     let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param(param).to_owned());
     let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {

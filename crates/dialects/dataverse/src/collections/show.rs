@@ -1,4 +1,4 @@
-//! Reading collections: one, its contents, what the caller may do there.
+//! Reading collections: a single one, its contents, the caller's permissions.
 
 use pinakes_store::{Direction, Expr, Query, View, Weight};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// What lies in a collection, without what the caller may not see.
+/// Lists the contents of a collection that the caller may see.
 async fn contents(call: Call) -> Answer {
     let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
@@ -91,7 +91,7 @@ async fn user_permissions(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// Bytes of the files below a collection, in words.
+/// Answers with the storage size of all files below a collection, in words.
 async fn storage_size(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let find = move |view: &mut View<'_>| -> Result<u64, ApiError> {

@@ -1,4 +1,4 @@
-//! How much the files of a collection take, and may take.
+//! Storage use and quota of a collection.
 
 use pinakes_store::{Txn, View, Weight};
 
@@ -20,7 +20,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/dataverses/{id}/storage/quota", remove_quota)
 }
 
-/// Bytes of all files below a collection.
+/// Returns the total size of all files below a collection, in bytes.
 pub(crate) fn used_bytes(view: &mut View<'_>, collection: &Collection) -> Result<u64, ApiError> {
     let (mut waiting, mut sum) = (vec![collection.id], 0);
     while let Some(id) = waiting.pop() {

@@ -1,4 +1,4 @@
-//! Metadata blocks, levels of fields and facets of collections (section 2 of the contract).
+//! Metadata blocks, field levels and facets of collections (section 2 of the contract).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/dataverses/{id}/metadatablockfacets", set_block_facets)
 }
 
-/// What a body's `metadataBlocks` wants of a collection.
+/// The changes that a body's `metadataBlocks` asks for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     blocks: Option<Vec<String>>,
@@ -47,9 +47,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Reads and checks it.
+    /// Parses and checks it.
     ///
-    /// Errors: 400 for names that are not there, and for lists beside the flag that says to inherit.
+    /// Errors: 400 for unknown names, and for lists given together with the flag to inherit.
     pub(crate) fn read(registry: &Registry, body: Option<&Value>) -> Result<Self, ApiError> {
         let Some(body) = body.and_then(Value::as_object) else { return Ok(Self::default()) };
         let flag = |name: &str| body.get(name).and_then(Value::as_bool).unwrap_or(false);
@@ -71,7 +71,8 @@ impl Plan {
         Ok(Self { blocks, inherits_blocks, levels, facets, inherits_facets })
     }
 
-    /// Changes the collection as the plan says; what it does not say stays, but levels, which are always as it says.
+    /// Applies the plan to the collection. Whatever it does not state stays as it is, except that inherited blocks
+    /// clear the levels.
     pub(crate) fn put_into(
         &self,
         view: &mut View<'_>,
@@ -148,7 +149,7 @@ fn read_levels(registry: &Registry, list: &[Value]) -> Result<Vec<InputLevel>, A
     Ok(levels)
 }
 
-/// Levels of fields bring the blocks of the fields along.
+/// Adds the blocks that the fields in the collection's levels belong to.
 fn include_blocks(
     view: &mut View<'_>,
     registry: &Registry,
@@ -173,13 +174,14 @@ fn include_blocks(
     Ok(())
 }
 
-/// The names of the blocks that a collection uses: its own, or those of the nearest one above that has some.
+/// Returns the names of the blocks that a collection uses: its own, or those of the nearest ancestor with blocks of its
+/// own.
 pub(crate) fn block_names_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
     let root = nearest(view, collection, |it| it.metadata_blocks.is_some())?;
     Ok(root.metadata_blocks.unwrap_or_else(|| vec!["citation".to_owned()]))
 }
 
-/// The nearest collection from here upward of which `is_it` holds; the root when none does.
+/// Returns the nearest collection, from this one upward, that satisfies `is_it`; the root if none does.
 fn nearest(
     view: &mut View<'_>,
     collection: &Collection,
@@ -193,7 +195,7 @@ fn nearest(
     Ok(at)
 }
 
-/// How fields are asked for in a collection.
+/// Returns a collection's requirements on fields.
 pub(crate) fn levels_of(collection: &Collection) -> Levels {
     let level = |it: &InputLevel| Level {
         is_required: it.required,
@@ -204,7 +206,8 @@ pub(crate) fn levels_of(collection: &Collection) -> Levels {
     Levels(all.map(|it| (it.dataset_field_type_name.clone(), level(it))).collect::<HashMap<_, _>>())
 }
 
-/// What metadata of a collection's datasets is checked against: the places of its blocks, and levels.
+/// Returns what the metadata of a collection's datasets is validated against: the indices of its blocks, and the
+/// levels.
 pub(crate) fn rules_of(
     view: &mut View<'_>,
     registry: &Registry,
@@ -216,7 +219,7 @@ pub(crate) fn rules_of(
     Ok((places, levels_of(collection)))
 }
 
-/// A collection that the caller may see.
+/// Returns a collection after checking that the caller may see it.
 fn seen(view: &mut View<'_>, asker: &Asker, id: &str) -> Result<Collection, ApiError> {
     let collection = collections::find(view, id)?;
     visibility::require_visible(view, asker, &collection)?;
@@ -245,7 +248,7 @@ async fn list_blocks(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// Changes a collection that the caller may edit.
+/// Changes a collection after checking that the caller may edit it.
 async fn changed<R: Send + 'static>(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Collection) -> Result<R, ApiError> + Send + 'static,
@@ -325,7 +328,7 @@ async fn set_levels(mut call: Call) -> Answer {
     envelope::ok(json.await?)
 }
 
-/// The facets of a collection, by field name: its own, or those above.
+/// Returns the facets of a collection, by field name: its own, or inherited ones.
 pub(crate) fn facets_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
     Ok(nearest(view, collection, |it| it.facets.is_some())?.facets.unwrap_or_default())
 }
@@ -358,10 +361,10 @@ async fn set_facets(mut call: Call) -> Answer {
     envelope::message(format!("Facets of dataverse {} updated", alias.await?))
 }
 
-/// Name of a collection's setting.
+/// Name of a setting of collections.
 const BLOCK_FACETS: &str = "metadataBlockFacets";
 
-/// Not enveloped by name: id, alias and the blocks whose fields the collection offers as facets.
+/// Answers with id and alias of the collection, and the blocks whose fields it offers as facets.
 async fn list_block_facets(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
@@ -395,7 +398,7 @@ async fn set_block_facets(mut call: Call) -> Answer {
     envelope::message(format!("Metadata block facets of dataverse {} updated", alias.await?))
 }
 
-/// The languages of metadata that a collection allows: its own, or those that the site lists.
+/// Returns the metadata languages that a collection allows: its own, or those of the site.
 fn languages_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<Value>, ApiError> {
     let listed = crate::site_settings::get(view, ":MetadataLanguages")?.unwrap_or_default();
     let listed: Vec<Value> = serde_json::from_str(&listed).unwrap_or_default();
@@ -428,7 +431,7 @@ async fn set_language(call: Call) -> Answer {
     envelope::ok(languages.await?)
 }
 
-/// Whether levels of fields are kept with a number of their own; they are given one by their place.
+/// Numbers the field levels by their position.
 pub(crate) fn numbered(levels: &mut [InputLevel]) {
     for (place, level) in levels.iter_mut().enumerate() {
         level.id = i64::try_from(place + 1).unwrap_or(i64::MAX);

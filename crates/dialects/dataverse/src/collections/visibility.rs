@@ -1,4 +1,4 @@
-//! Whether the caller may see a collection: unpublished ones, and locally FAIR ones, which are there for those who are named.
+//! Visibility of collections: unpublished ones, and locally FAIR ones, which only named assignees may see.
 
 use pinakes_store::{Expr, View};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::grants::Permission;
 use crate::groups::membership;
 use crate::{permissions, stored};
 
-/// Whether the caller may see a collection.
+/// Returns whether the caller may see a collection.
 pub(crate) fn is_visible(
     view: &mut View<'_>,
     asker: &Asker,
@@ -23,7 +23,8 @@ pub(crate) fn is_visible(
         || permissions::may(view, asker, collection.place(), Permission::ViewUnpublishedDataverse)?)
 }
 
-/// Lets the caller see a collection. Errors: 401.
+/// Checks that the caller may see a collection. Errors: 404 for a locally FAIR collection that is hidden from the
+/// caller, 401 for an unpublished one.
 pub(crate) fn require_visible(
     view: &mut View<'_>,
     asker: &Asker,
@@ -36,21 +37,21 @@ pub(crate) fn require_visible(
     if is_visible(view, asker, collection)? { Ok(()) } else { Err(permissions::refusal(asker)) }
 }
 
-/// Name of the collection's setting: a list of assignees.
+/// Name of the setting of collections that lists the assignees.
 pub(crate) const NAMED: &str = "locallyFairRoleAssignees";
 
-/// Assignees for whom a locally FAIR collection is there; nobody for other collections.
+/// Returns the assignees who may see a locally FAIR collection; an empty list for other collections.
 pub(crate) fn named_in(collection: &Collection) -> Vec<String> {
     let list = collection.more.get(NAMED).and_then(Value::as_array).cloned().unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether there is such a collection at all.
+/// Returns whether there are any locally FAIR collections.
 pub(crate) fn is_any(view: &mut View<'_>) -> Result<bool, ApiError> {
     Ok(view.first(&COLLECTION, Expr::Is("isLocallyFair".into(), true.into()))?.is_some())
 }
 
-/// The collections that are kept from the caller; what lies below them is, too.
+/// Returns the collections that are hidden from the caller, along with everything below them.
 pub(crate) fn kept_from(view: &mut View<'_>, asker: &Asker) -> Result<Vec<i64>, ApiError> {
     if asker.is_superuser() {
         return Ok(Vec::new());
@@ -65,7 +66,7 @@ pub(crate) fn kept_from(view: &mut View<'_>, asker: &Asker) -> Result<Vec<i64>, 
     Ok(all.iter().filter(|it| !is_named(it)).map(|it| it.id).collect())
 }
 
-/// Whether a collection, or one above it, is kept from the caller.
+/// Returns whether a collection, or an ancestor, is hidden from the caller.
 pub(crate) fn is_kept_from(
     view: &mut View<'_>,
     asker: &Asker,

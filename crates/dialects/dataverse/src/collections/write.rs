@@ -1,4 +1,4 @@
-//! Making and changing collections (section 2.1 of the contract).
+//! Creating and changing collections (section 2.1 of the contract).
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/dataverses/{id}/attribute/{name}", set_attribute)
 }
 
-/// Longest short name.
+/// Maximum length of a short name.
 const ALIAS_CHARACTERS: usize = 60;
 /// The types of collections.
 const TYPES: [&str; 9] = [
@@ -43,7 +43,7 @@ const TYPES: [&str; 9] = [
     "DEPARTMENT",
 ];
 
-/// What a body says of a collection; what is absent stays as it is.
+/// The fields of a collection that a body states; absent ones stay as they are.
 #[derive(Debug, Clone, Default)]
 struct Given {
     body: Map<String, Value>,
@@ -69,7 +69,7 @@ impl Given {
         Some(contacts.into_iter().map(|it| it.1).collect())
     }
 
-    /// Takes over all that is given. Does not check it.
+    /// Copies the stated fields into the collection. Does not check them.
     fn put_into(&self, collection: &mut Collection) {
         let set = |field: &mut Option<String>, name: &str| {
             if let Some(text) = self.text(name) {
@@ -87,7 +87,7 @@ impl Given {
         set(&mut collection.metadata_language, "metadataLanguage");
         set(&mut collection.storage_driver, "storageDriver");
         if let Some(ty) = self.text("dataverseType") {
-            // A type that does not exist is no fault.
+            // As in the original, an unknown type is not an error.
             collection.dataverse_type =
                 TYPES.iter().find(|it| **it == ty).copied().unwrap_or("UNCATEGORIZED").to_owned();
         }
@@ -106,7 +106,7 @@ impl Given {
     }
 }
 
-/// Refuses fields that no collection can have, as the original does: 500 with the field and what it wants.
+/// Checks the fields of a collection as the original does. Errors: 500 with the field and its constraint.
 pub(crate) fn check(collection: &Collection) -> Result<(), ApiError> {
     let refuse = |field: &str, value: &str, what: &str| {
         Err(ApiError::internal(format!(
@@ -153,7 +153,7 @@ async fn create(mut call: Call) -> Answer {
     envelope::created(&format!("{}/api/dataverses/{}", call.site_url(), collection.alias), json)
 }
 
-/// Makes the collection that a body describes, below `parent`; gives it as it is sent, too.
+/// Creates the collection that a body describes, below `parent`, and also returns it as JSON.
 pub(crate) async fn make(
     call: &Call,
     parent: &str,
@@ -181,7 +181,7 @@ pub(crate) async fn make(
     call.db().write(make).await
 }
 
-/// Whether persistent identifiers of files may be decided per collection.
+/// Checks that persistent identifiers of files may be configured per collection. Errors: 403.
 async fn check_file_pids(call: &Call, body: &Map<String, Value>) -> Result<(), ApiError> {
     if body.get("filePIDsEnabled").is_none_or(Value::is_null) {
         return Ok(());
@@ -245,7 +245,7 @@ fn insert(
     Ok(collection)
 }
 
-/// Roles that `:InheritParentRoleAssignments` names are taken over from the collection above: all with `*`.
+/// Copies the assignments of the roles in `:InheritParentRoleAssignments` (`*` for all) from the parent collection.
 pub(crate) fn inherit_assignments(
     txn: &mut Txn<'_>,
     actor: &Actor,
@@ -260,7 +260,7 @@ pub(crate) fn inherit_assignments(
             let Some(role) = roles::by_id(txn, assigned.role)? else { continue };
             let is_creators = grant.assignee == creator && role.id == roles::ADMIN;
             if !is_creators && (wanted.contains(&"*") || wanted.contains(&role.alias.as_str())) {
-                // The number of the assignment above, negative: unique, and told apart.
+                // The negated number of the parent's assignment: unique, and recognisable.
                 let id = -assigned.id;
                 match assignments::assign(txn, actor, &point(collection), &grant.assignee, &role, id) {
                     Err(error) if error.status == http::StatusCode::CONFLICT => {}
@@ -274,7 +274,7 @@ pub(crate) fn inherit_assignments(
     Ok(())
 }
 
-/// A collection as the object of assignments.
+/// Returns a collection as the object of role assignments.
 pub(crate) fn point(collection: &Collection) -> Point {
     Point { id: collection.id, name: collection.name.clone(), ty: "Dataverse", pid: None, dataset: None }
 }
@@ -287,7 +287,7 @@ fn limit(body: &Map<String, Value>) -> Option<i64> {
     body.get("datasetFileCountLimit").and_then(Value::as_i64).filter(|it| 0 < *it)
 }
 
-/// A language that the site does not list is no language of a collection.
+/// Checks that the site lists the collection's metadata language. Errors: 400.
 fn check_language(txn: &mut Txn<'_>, collection: &Collection) -> Result<(), ApiError> {
     let Some(language) = collection.metadata_language.as_deref() else { return Ok(()) };
     let Some(listed) = site_settings::get(txn, ":MetadataLanguages")? else { return Ok(()) };

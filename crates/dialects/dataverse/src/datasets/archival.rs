@@ -1,4 +1,5 @@
-//! Whether a version was handed to an archive, as the program that does so notes it (section T3 of the contract).
+//! Archival status of versions, as reported by the program that submits them to an archive (section T3 of the
+//! contract).
 
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value};
@@ -24,10 +25,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/admin/archiveAllUnarchivedDatasetVersions", submit_all)
 }
 
-/// How far archiving may be.
+/// Possible states of archiving.
 const STATES: [&str; 4] = ["pending", "success", "failure", "obsolete"];
 
-/// The version of the path, for superusers. Errors: 403 for others.
+/// Returns the version of the path, for superusers. Errors: 403 for others.
 fn named(view: &mut View<'_>, asker: &Asker, wanted: &Wanted, text: &str) -> Result<Version, ApiError> {
     asker.superuser("Superusers only.")?;
     let dataset = wanted.find(view)?;
@@ -71,10 +72,11 @@ async fn delete(call: Call) -> Answer {
     envelope::message("Status deleted")
 }
 
-/// The setting that names the program which takes versions to an archive; none comes with this server.
+/// The setting that names the archiver class; this server includes none.
 const ARCHIVER: &str = ":ArchiverClassName";
 
-/// Errors: 400 for a version that is not there or was archived; 500, as there is no archiver.
+/// Refuses to submit a version to an archive. Errors: 400 for a version that does not exist or was submitted before;
+/// 500, because there is no archiver.
 async fn submit(call: Call) -> Answer {
     let (asker, wanted, text) = (call.asker.clone(), Wanted::of(&call)?, call.param("version").to_owned());
     call.asker.user()?;

@@ -1,4 +1,4 @@
-//! Differences of versions: `compare` of two, `compareSummary` of all (section 4.3 of the contract).
+//! Differences between versions: `compare` for two, `compareSummary` for all (section 4.3 of the contract).
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/versions/compareSummary", summarize)
 }
 
-/// The values of a version's fields as texts: (block, field) to value.
+/// Returns the values of a version's fields as texts: (block, field) to value.
 fn texts_of(version: &Version) -> BTreeMap<(String, String), Vec<String>> {
     let mut all = BTreeMap::new();
     for (block, body) in &version.metadata_blocks {
@@ -35,7 +35,7 @@ fn texts_of(version: &Version) -> BTreeMap<(String, String), Vec<String>> {
     all
 }
 
-/// A value as texts: a compound value is its children's, joined.
+/// Returns a value as texts; a compound value gives the joined values of its children.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -48,7 +48,7 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// What is said of a version that is compared.
+/// Describes a compared version.
 fn head(version: &Version) -> Value {
     Value::Object(envelope::object(json!({
         "versionNumber": version.friendly_number(),
@@ -58,12 +58,12 @@ fn head(version: &Version) -> Value {
     })))
 }
 
-/// Fields whose values differ, by the display name of their block.
+/// Returns the fields with different values, by the display name of their block.
 fn metadata_changes(registry: &Registry, old: &Version, new: &Version) -> Vec<Value> {
     let (before, after) = (texts_of(old), texts_of(new));
     let mut by_block: Vec<(String, Vec<Value>)> = Vec::new();
     let keys: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
-    // In the order in which the blocks have their fields.
+    // Sorted by the order of fields in their blocks.
     let mut keys: Vec<_> = keys.into_iter().collect();
     keys.sort_by_key(|it| registry.place(&it.1).unwrap_or(usize::MAX));
     for key in keys {
@@ -83,7 +83,7 @@ fn metadata_changes(registry: &Registry, old: &Version, new: &Version) -> Vec<Va
     by_block.into_iter().map(|(block, list)| json!({"blockName": block, "changed": list})).collect()
 }
 
-/// A file as comparisons show it.
+/// Returns a file as JSON for comparisons.
 fn file_json(file: &Value) -> Value {
     let data = &file["dataFile"];
     Value::Object(envelope::object(json!({
@@ -99,7 +99,7 @@ fn file_json(file: &Value) -> Value {
     })))
 }
 
-/// Files that came, went, were replaced or are described otherwise.
+/// Files that were added, removed, replaced, or have a changed description.
 #[derive(Default)]
 struct FileChanges {
     added: Vec<Value>,
@@ -108,7 +108,7 @@ struct FileChanges {
     changed: Vec<Value>,
 }
 
-/// What of a file's description comparisons look at: name in the answer, and where it is.
+/// The parts of a file's description that are compared: name in the answer, and key in the JSON.
 const DESCRIBED: [(&str, &str); 5] = [
     ("FileName", "label"),
     ("FilePath", "directoryLabel"),
@@ -152,7 +152,7 @@ fn file_changes(old: &[Value], new: &[Value]) -> FileChanges {
     changes
 }
 
-/// Licence and terms that differ, by name.
+/// Returns the licence and terms that differ, by name.
 fn terms_changes(old: &Version, new: &Version) -> Map<String, Value> {
     let mut changed = Map::new();
     let names: std::collections::BTreeSet<&String> = old.terms.keys().chain(new.terms.keys()).collect();
@@ -216,7 +216,7 @@ async fn compare(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// How many values were added, deleted and changed in each field, by block.
+/// Counts the values that were added, deleted and changed in each field, by block.
 fn field_counts(registry: &Registry, old: &Version, new: &Version) -> Map<String, Value> {
     let (before, after) = (texts_of(old), texts_of(new));
     let mut blocks = Map::new();
@@ -230,7 +230,7 @@ fn field_counts(registry: &Registry, old: &Version, new: &Version) -> Map<String
         let n_changed = a.iter().zip(b).filter(|(a, b)| a != b).count();
         let block = registry.block(&key.0).map_or_else(|| key.0.clone(), |it| it.display_name.clone());
         let counts = [b.len().saturating_sub(a.len()), a.len().saturating_sub(b.len()), n_changed];
-        // Fields of the form of a new dataset are named; the others of the block, and all of other blocks, are summed up.
+        // Citation fields in the form of a new dataset are listed by name; other fields are summed up per block.
         let is_citation = key.0 == "citation";
         match registry.field(&key.1).filter(|it| is_citation && it.is_on_create) {
             Some(field) => {
@@ -246,7 +246,7 @@ fn field_counts(registry: &Registry, old: &Version, new: &Version) -> Map<String
     blocks
 }
 
-/// Adds how many values were added, deleted and changed to what stands there.
+/// Adds the numbers of added, deleted and changed values to the counts in `place`.
 fn add_counts(place: &mut Value, counts: [usize; 3]) {
     for (name, n) in ["added", "deleted", "changed"].into_iter().zip(counts) {
         let before = place[name].as_u64().unwrap_or(0);

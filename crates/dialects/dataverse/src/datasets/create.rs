@@ -1,4 +1,4 @@
-//! Making datasets: `POST /api/dataverses/{id}/datasets` (section 3 of the contract).
+//! Creating datasets: `POST /api/dataverses/{id}/datasets` (section 3 of the contract).
 
 use std::sync::Arc;
 
@@ -28,33 +28,33 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/dataverses/{id}/datasetSchema", show_schema)
 }
 
-/// Characters of which new identifiers are made, and how many.
+/// Alphabet and length of new identifiers.
 const PID_ALPHABET: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const PID_CHARACTERS: usize = 6;
 
-/// A dataset to be made.
+/// A dataset to be created.
 #[derive(Debug, Clone)]
 pub(crate) struct New {
-    /// Metadata, read and known to be well formed.
+    /// Metadata, parsed and well formed.
     pub fields: Fields,
     /// The body's `datasetVersion`.
     pub body: Map<String, Value>,
-    /// `dataset`, or the type that the body names.
+    /// The type that the body names.
     pub dataset_type: Option<String>,
     /// The language of its metadata.
     pub metadata_language: Option<String>,
-    /// The persistent identifier to keep; none: one is made.
+    /// The persistent identifier to keep; `None` to generate one.
     pub pid: Option<String>,
-    /// Whether missing metadata is let through.
+    /// Whether missing metadata is accepted.
     pub is_incomplete_allowed: bool,
-    /// Whether who makes it has checked what it must have, by rules of an interface of its own.
+    /// Whether the caller has already checked required metadata by the rules of an interface of its own.
     pub is_checked: bool,
 }
 
 impl New {
-    /// From a body.
+    /// Parses a body.
     ///
-    /// Errors: 400 as section 3 says.
+    /// Errors: 400 according to section 3.
     pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Self, ApiError> {
         let Some(version) = body.get("datasetVersion").and_then(Value::as_object) else {
             return Err(ApiError::bad_request("Please provide initial version in the dataset json"));
@@ -69,7 +69,7 @@ impl New {
         Ok(new)
     }
 
-    /// From fields, and what else the JSON of a version says: terms, note, files.
+    /// Creates it from fields, and from the other parts of a version's JSON: terms, note, files.
     pub(crate) fn of(fields: Fields, body: Map<String, Value>) -> Self {
         Self {
             fields,
@@ -83,14 +83,14 @@ impl New {
     }
 }
 
-/// A new persistent identifier: `FK2/AB12CD`.
+/// Generates an identifier: `FK2/AB12CD`.
 fn new_identifier(app: &Dataverse) -> String {
     let random: [u8; PID_CHARACTERS] = app.context.entropy().bytes();
     let letters = random.map(|it| char::from(PID_ALPHABET[usize::from(it) % PID_ALPHABET.len()]));
     format!("{}{}", app.settings.pid_shoulder, letters.iter().collect::<String>())
 }
 
-/// Stores a new dataset with its first draft and its maker's role.
+/// Stores a new dataset with its first draft, and assigns its creator's role.
 pub(crate) fn insert(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -171,7 +171,7 @@ pub(crate) fn insert(
     Ok(dataset)
 }
 
-/// A dataset as the object of assignments.
+/// Returns a dataset as the object of role assignments.
 pub(crate) fn point(dataset: &Dataset, title: &str) -> Point {
     Point {
         id: dataset.id,
@@ -182,7 +182,7 @@ pub(crate) fn point(dataset: &Dataset, title: &str) -> Point {
     }
 }
 
-/// An identifier that no dataset has.
+/// Generates an identifier that is not in use.
 fn free_identifier(txn: &mut Txn<'_>, app: &Dataverse) -> Result<String, ApiError> {
     loop {
         let identifier = new_identifier(app);
@@ -193,7 +193,7 @@ fn free_identifier(txn: &mut Txn<'_>, app: &Dataverse) -> Result<String, ApiErro
     }
 }
 
-/// Protocol, authority and identifier of `doi:10.5072/FK2/AB12CD`.
+/// Splits `doi:10.5072/FK2/AB12CD` into protocol, authority and identifier.
 pub(crate) fn parts_of_pid(pid: &str) -> Result<(String, String, String), ApiError> {
     let pid = canonical_pid(pid);
     let parts = pid.split_once(':').and_then(|(protocol, rest)| {
@@ -225,7 +225,7 @@ pub(crate) async fn store(call: &Call, registry: Arc<Registry>, new: New) -> Res
     store_in(call, call.param("id"), registry, new).await
 }
 
-/// The same in the collection of that name or number.
+/// Stores a new dataset in the collection with that name or number.
 pub(crate) async fn store_in(
     call: &Call,
     collection: &str,
@@ -249,13 +249,13 @@ pub(crate) async fn store_in(
     call.db().write(write).await
 }
 
-/// `POST …/datasets/:import?pid=&release=`: keeps the persistent identifier; superusers.
+/// `POST …/datasets/:import?pid=&release=`: keeps the persistent identifier; superusers only.
 async fn import(mut call: Call) -> Answer {
     let body = call.object().await?;
     import_body(&call, body).await
 }
 
-/// The same for a body that was made of another format.
+/// Imports a body that was converted from another format.
 pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer {
     call.asker.superuser("Not a superuser")?;
     let registry = call.app.registry(call.db()).await?;
@@ -268,7 +268,7 @@ pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer
     store_import(call, registry, new).await
 }
 
-/// An identifier that a dataset may keep here, in its usual form.
+/// Returns an identifier that this site may assign, in canonical form.
 ///
 /// Errors: 400 for a text that is not an identifier, and for one of another site.
 pub(crate) fn own_pid(app: &Dataverse, pid: &str) -> Result<String, ApiError> {
@@ -285,7 +285,7 @@ pub(crate) fn own_pid(app: &Dataverse, pid: &str) -> Result<String, ApiError> {
     Ok(pid)
 }
 
-/// Stores an imported dataset, and releases it when `release=yes`.
+/// Stores an imported dataset, and releases it if `release=yes`.
 pub(crate) async fn store_import(call: &Call, registry: Arc<Registry>, new: New) -> Answer {
     let dataset = store(call, registry, new).await?;
     let release = call.query.get("release").is_some_and(|it| matches!(it, "yes" | "true"));
@@ -298,7 +298,7 @@ pub(crate) async fn store_import(call: &Call, registry: Arc<Registry>, new: New)
     envelope::created(&location, data)
 }
 
-/// Says whether a body could become a dataset here; 200 in either case.
+/// Checks whether a body could become a dataset here; answers 200 in either case.
 async fn validate_json(mut call: Call) -> Answer {
     call.asker.user()?;
     let text = call.bytes().await?;
@@ -326,7 +326,7 @@ async fn validate_json(mut call: Call) -> Answer {
     }
 }
 
-/// The JSON schema of datasets here; not enveloped.
+/// Answers with the JSON schema of datasets in the collection; not enveloped.
 async fn show_schema(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());

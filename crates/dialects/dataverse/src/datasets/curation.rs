@@ -1,4 +1,4 @@
-//! Curation labels: words of the site's own for how far a draft is (section T3 of the contract).
+//! Curation labels: site-defined labels for the state of a draft (section T3 of the contract).
 
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
@@ -25,28 +25,28 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/listCurationStates", list_states)
 }
 
-/// The status of a dataset, among its small settings: a list of what it was, newest last.
+/// Setting of a dataset: the history of its status, newest last.
 pub(crate) const STATUS: &str = "curationStatus";
-/// The label set of a dataset or collection, among its small settings.
+/// Setting of a dataset or collection: its label set.
 const LABEL_SET: &str = "curationLabelSet";
-/// The set of the collection above, by name.
+/// The label set that stands for the parent's.
 const DEFAULT_SET: &str = "DEFAULT";
-/// No labels, by name.
+/// The label set that disables labels.
 const DISABLED: &str = "DISABLED";
 
-/// The sets that the site defines, by name.
+/// Returns the label sets that the site defines, by name.
 pub(crate) fn label_sets(view: &mut View<'_>) -> Result<Map<String, Value>, ApiError> {
     let text = site_settings::get(view, ":AllowedCurationLabels")?.unwrap_or_default();
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// Whether a set may be chosen.
+/// Returns whether a label set may be chosen.
 pub(crate) fn is_label_set(view: &mut View<'_>, name: &str) -> Result<bool, ApiError> {
     Ok(matches!(name, DEFAULT_SET | DISABLED) || label_sets(view)?.contains_key(name))
 }
 
-/// The set that counts for a dataset: its own, or that of the nearest collection that names one. Where none does there are no
-/// labels.
+/// Returns the label set in effect for a dataset: its own, or that of the nearest collection with one. Without any,
+/// labels are disabled.
 fn set_of(view: &mut View<'_>, dataset: &Dataset) -> Result<String, ApiError> {
     let named = |more: &Map<String, Value>| {
         more.get(LABEL_SET).and_then(Value::as_str).filter(|it| *it != DEFAULT_SET).map(str::to_owned)
@@ -91,7 +91,7 @@ async fn show_status(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// The label of a dataset now; empty when it has none.
+/// Returns the current label of a dataset; empty if it has none.
 fn newest(dataset: &Dataset) -> &str {
     let list = dataset.more.get(STATUS).and_then(Value::as_array);
     list.and_then(|it| it.last()).and_then(|it| it["label"].as_str()).unwrap_or_default()
@@ -101,7 +101,7 @@ fn failed(why: &str) -> ApiError {
     ApiError::bad_request(format!("Status update failed - {why}"))
 }
 
-/// Whatever keeps a status from being set is answered with 400.
+/// Turns an error into a 400: the status of every refusal to set a curation status.
 fn as_unusable(mut error: ApiError) -> ApiError {
     error.status = http::StatusCode::BAD_REQUEST;
     error
@@ -192,7 +192,7 @@ async fn allowed(call: Call) -> Answer {
     envelope::message(labels.join(","))
 }
 
-/// Drafts with their labels and who may do what with them, as CSV; superusers.
+/// Lists drafts with their labels and their users' roles, as CSV; superusers only.
 async fn list_states(call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let with_history = call.query.is_true("includeHistory");
@@ -204,7 +204,7 @@ async fn list_states(call: Call) -> Answer {
         for dataset in stored::find::<Dataset>(view, &DATASET, &query)? {
             let list = dataset.more.get(STATUS).and_then(Value::as_array).map(Vec::as_slice);
             let none = [Value::Null];
-            // Newest first; a draft without a status has a line as well.
+            // Newest first; a draft without a status also gets a line.
             let statuses = list.filter(|it| !it.is_empty()).unwrap_or(&none).iter().rev();
             let changed = dataset.draft.as_ref().map(|it| it.last_update_time.clone()).unwrap_or_default();
             for status in statuses.take(if with_history { usize::MAX } else { 1 }) {

@@ -1,6 +1,6 @@
-//! `POST …/datasets/:importddi?pid=&release=`: datasets out of DDI Codebook 2.5 (section 3 of the contract).
+//! `POST …/datasets/:importddi?pid=&release=`: creates datasets from DDI Codebook 2.5 (section 3 of the contract).
 //!
-//! Where elements lie is what `exports/ddi.rs` writes and what Dataverse's own exports hold.
+//! The paths of elements are those that `exports/ddi.rs` and Dataverse's own exports write.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/dataverses/{id}/datasets/:importddi", import)
 }
 
-/// Elements below `stdyDscr` whose text is a field's value: (path, field).
+/// Elements below `stdyDscr` whose text is the value of a field: (path, field).
 const TEXTS: [(&str, &str); 41] = [
     ("citation/titlStmt/titl", "title"),
     ("citation/titlStmt/subTitl", "subtitle"),
@@ -62,7 +62,7 @@ const TEXTS: [(&str, &str); 41] = [
     ("citation/notes", "notesText"),
 ];
 
-/// Elements that are compounds: (path, field, child for the text, children for attributes).
+/// Elements that become compound values: (path, field, child for the text, children for attributes).
 type Compound = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 const COMPOUNDS: [Compound; 14] = [
     ("citation/titlStmt/IDNo", "otherId", "otherIdValue", &[("agency", "otherIdAgency")]),
@@ -121,7 +121,7 @@ const COMPOUNDS: [Compound; 14] = [
     ),
 ];
 
-/// Elements of the terms: (path, term).
+/// Elements with terms: (path, term).
 const TERMS: [(&str, &str); 13] = [
     ("dataAccs/setAvail/accsPlac", "dataAccessPlace"),
     ("dataAccs/setAvail/origArch", "originalArchive"),
@@ -144,22 +144,22 @@ const PERIODS: [(&str, &str, &str, &str); 2] = [
     ("stdyInfo/sumDscr/collDate", "dateOfCollection", "dateOfCollectionStart", "dateOfCollectionEnd"),
 ];
 
-/// The subject of a study whose codebook names none.
+/// The subject of a study whose codebook states none.
 const NO_SUBJECT: &str = "Other";
 
-/// What a codebook says of its study.
+/// The study that a codebook describes.
 #[derive(Debug)]
 pub(crate) struct Study {
     pub fields: Fields,
     /// The terms, as in the JSON of a version.
     pub version: Map<String, Value>,
-    /// The identifier that it has here.
+    /// The identifier that it may have on this site.
     pub pid: Option<String>,
 }
 
-/// Reads a codebook; `is_ours` tells identifiers that datasets may have here from those of other sites.
+/// Parses a codebook; `is_ours` recognises identifiers that datasets may have on this site.
 ///
-/// Errors: what is not a codebook, and values that a field cannot have.
+/// Errors: a document that is not a codebook; values that a field cannot have.
 pub(crate) fn read(
     registry: &Registry,
     bytes: &[u8],
@@ -168,7 +168,7 @@ pub(crate) fn read(
     read_element(registry, &Element::read(bytes)?, is_ours)
 }
 
-/// The same of the root of a codebook.
+/// Parses a codebook from its root element.
 pub(crate) fn read_element(
     registry: &Registry,
     root: &Element,
@@ -195,7 +195,7 @@ pub(crate) fn read_element(
                 "keyword" if !has_attributes && found.is_term("subject", &text) => {
                     found.text("subject", &text)
                 }
-                // The archive that sent the codebook, not one that distributes the study.
+                // The archive that supplied the codebook is not a distributor of the study.
                 "distributor" if it.attribute("source") == "archive" => {}
                 "otherId" if pid.is_none() && is_ours(&text) => pid = Some(text),
                 "socialScienceNotes" if !has_attributes => found.text("datasetLevelErrorNotes", &text),
@@ -216,13 +216,13 @@ pub(crate) fn read_element(
     publications(study, &mut found);
     let version = terms(study);
     if !found.has("subject") {
-        // Codebooks have no place for it, and a dataset must have one.
+        // Codebooks have no element for it, and a dataset must have one.
         found.text("subject", NO_SUBJECT);
     }
     Ok(Study { fields: found.into_fields()?, version, pid })
 }
 
-/// The terms of use and of access, as the JSON of a version has them.
+/// Returns the terms of use and of access, in the form of a version's JSON.
 fn terms(study: &Element) -> Map<String, Value> {
     let mut texts: Vec<(&str, String)> = Vec::new();
     for (path, term) in TERMS {
@@ -243,7 +243,8 @@ fn terms(study: &Element) -> Map<String, Value> {
     terms
 }
 
-/// Start and end of each period. Those of one cycle belong together; without cycles an end belongs to the start before it.
+/// Returns start and end of each period. Those with the same cycle belong together; without cycles, an end belongs to
+/// the start before it.
 fn periods(elements: &[&Element]) -> Vec<[String; 2]> {
     let mut list: Vec<[String; 2]> = Vec::new();
     let mut last_of_cycle: HashMap<&str, usize> = HashMap::new();
@@ -253,7 +254,7 @@ fn periods(elements: &[&Element]) -> Vec<[String; 2]> {
             date => date.to_owned(),
         };
         let (cycle, side) = (it.attribute("cycle"), usize::from(it.attribute("event") == "end"));
-        // A start without a cycle begins another period.
+        // A start without a cycle begins a new period.
         let is_joined = side == 1 || !cycle.is_empty();
         let open = last_of_cycle.get(cycle).copied().filter(|at| is_joined && list[*at][side].is_empty());
         let at = open.unwrap_or_else(|| {
@@ -324,7 +325,7 @@ async fn import(mut call: Call) -> Answer {
     create::store_import(&call, registry, new).await
 }
 
-/// The dataset that a codebook describes. Errors: 400 for what is no codebook.
+/// Returns the dataset that a codebook describes. Errors: 400 for a document that is not a codebook.
 pub(crate) fn new_of(app: &Dataverse, registry: &Registry, bytes: &[u8]) -> Result<New, ApiError> {
     let study = read(registry, bytes, |pid| create::own_pid(app, pid).is_ok())
         .map_err(|fault| ApiError::bad_request(format!("Invalid DDI XML: {fault}")))?;
@@ -388,7 +389,7 @@ mod tests {
         assert_eq!(json!(study.version), json!({"conditions": "none", "termsOfUse": "Use well"}));
     }
 
-    /// What Dataverse's own export says of a study is read whole: no field that the codebook holds is missing.
+    /// Dataverse's own export of a study is read completely: no field in the codebook is lost.
     #[test]
     fn exported_codebooks_are_read() {
         let Some(folder) = pinakes_test_support::collection("dataverse") else { return };

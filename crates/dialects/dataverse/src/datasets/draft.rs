@@ -1,4 +1,4 @@
-//! The draft of a dataset, begun when something is to be changed.
+//! The draft of a dataset, created on the first change.
 
 use http::StatusCode;
 use pinakes_store::Txn;
@@ -8,7 +8,7 @@ use crate::datasets::{self, Dataset, Draft};
 use crate::error::ApiError;
 use crate::ids::Ids;
 
-/// Errors: 403 for a dataset that is described elsewhere, and changed there alone.
+/// Checks that a dataset was not harvested, because harvested datasets cannot be edited here. Errors: 403.
 fn refuse_harvested(dataset: &Dataset) -> Result<(), ApiError> {
     match dataset.harvested_by {
         Some(_) => Err(ApiError::forbidden("Harvested datasets cannot be edited.")),
@@ -16,8 +16,9 @@ fn refuse_harvested(dataset: &Dataset) -> Result<(), ApiError> {
     }
 }
 
-/// The draft of a dataset, begun as a copy of its newest version when there is none. The dataset is changed and not yet
-/// stored: the caller ends with [`datasets::put`], and with [`version::put`] when it changes the version. Takes one number.
+/// Returns the draft of a dataset; creates it as a copy of the newest version if there is none. The dataset is changed
+/// but not stored: the caller must call [`datasets::put`], and [`version::put`] if it changes the version. Uses one
+/// number.
 pub(crate) fn open_draft(
     txn: &mut Txn<'_>,
     now: &str,
@@ -47,7 +48,7 @@ pub(crate) fn open_draft(
     Ok(version)
 }
 
-/// The same for changes that are no metadata (files): stores the dataset.
+/// Opens the draft for changes that do not affect metadata (files), and stores the dataset.
 pub(crate) fn draft_for_edit(
     txn: &mut Txn<'_>,
     now: &str,

@@ -30,10 +30,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/datasets/{id}/citationdate", clear_citation_date)
 }
 
-/// Refuses a change of a dataset that is locked. An `Ingest` lock lets uploads through, which do not ask here.
+/// Checks that no lock forbids changes. `Ingest` locks do not forbid uploads, which do not call this function.
 pub(crate) fn check_locks(asker: &Asker, dataset: &Dataset) -> Result<(), ApiError> {
     let holds = |it: &datasets::Lock| match it.lock_type.as_str() {
-        // A dataset in review is changed by its curators; the permission says who they are.
+        // Curators may change a dataset in review; `check_review` checks the permission.
         "InReview" => false,
         "Workflow" => !asker.is_superuser(),
         _ => true,
@@ -44,7 +44,7 @@ pub(crate) fn check_locks(asker: &Asker, dataset: &Dataset) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Authors of a dataset in review wait; those who may publish it go on.
+/// While a dataset is in review, checks that the caller may publish it. Errors: 403.
 fn check_review(view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result<(), ApiError> {
     let is_in_review = dataset.locks.iter().any(|it| it.lock_type == "InReview");
     if is_in_review && !permissions::may(view, asker, dataset.place(), Permission::PublishDataset)? {
@@ -53,7 +53,7 @@ fn check_review(view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result
     Ok(())
 }
 
-/// Both: locks that keep everybody, and the review that keeps authors. Errors: 403.
+/// Checks both the locks and the review. Errors: 403.
 pub(crate) fn check_changeable(
     view: &mut View<'_>,
     asker: &Asker,
@@ -63,7 +63,7 @@ pub(crate) fn check_changeable(
     check_review(view, asker, dataset)
 }
 
-/// The dataset of a request, for a caller who may edit it now.
+/// Returns the dataset of a request, after checking that the caller may edit it now.
 pub(crate) fn editable(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> Result<Dataset, ApiError> {
     let dataset = wanted.find(view)?;
     permissions::require(view, asker, dataset.place(), Permission::EditDataset)?;
@@ -72,7 +72,7 @@ pub(crate) fn editable(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> R
     Ok(dataset)
 }
 
-/// Changes the draft with `change` and gives what `render` makes of it.
+/// Changes the draft with `change`, and returns the result of `render`.
 pub(crate) async fn changed<R: Send + 'static>(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Dataset, &mut Version) -> Result<(), ApiError> + Send + 'static,
@@ -96,9 +96,9 @@ pub(crate) async fn changed<R: Send + 'static>(
     call.db().write(write).await
 }
 
-/// Refuses a change that was made of an older state than the one that is there.
+/// Refuses a change that is based on an outdated state.
 ///
-/// Errors: 400 for a time that cannot be read, or is behind.
+/// Errors: 400 for a time that is invalid or outdated.
 pub(crate) fn check_source_time(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -118,7 +118,7 @@ pub(crate) fn check_source_time(
     Ok(())
 }
 
-/// The draft as answers to changes show it.
+/// Returns the draft as JSON for answers to changes.
 pub(crate) fn rendered(txn: &mut Txn<'_>, dataset: &Dataset, draft: &Version) -> Result<Value, ApiError> {
     show::version_json(txn, dataset, draft, Showing::default())
 }
@@ -138,7 +138,7 @@ pub(crate) fn put_fields(
     Ok(())
 }
 
-/// `PUT versions/:draft`: metadata and terms as the body says, nothing of what was there.
+/// `PUT versions/:draft`: replaces all metadata and terms by those of the body.
 async fn replace_draft(mut call: Call) -> Answer {
     if call.param("version") != ":draft" {
         return Err(ApiError::bad_request("Only the :draft version can be updated"));
@@ -175,7 +175,7 @@ async fn edit_metadata(mut call: Call) -> Answer {
         let mut fields = Fields::stored(&registry, &Value::Object(draft.metadata_blocks.clone()));
         check_emptied(txn, &registry, dataset, &emptied)?;
         if replaces {
-            // A field that is given without a value is taken away.
+            // A field that is given without a value is removed.
             emptied.iter().for_each(|at| fields.remove(*at));
             edit::replace(&registry, &mut fields, update.clone());
         } else {
@@ -186,7 +186,7 @@ async fn edit_metadata(mut call: Call) -> Answer {
     envelope::ok(changed(&call, change, rendered).await?)
 }
 
-/// Refuses an update that gives fields without a value which must have one. Errors: 400, which names them all.
+/// Refuses an update that empties required fields. Errors: 400 that names all of them.
 fn check_emptied(
     view: &mut View<'_>,
     registry: &Registry,
@@ -211,13 +211,13 @@ fn check_emptied(
     Err(ApiError::bad_request(format!("Error parsing dataset update: {faults}")))
 }
 
-/// The field names of a body of single fields.
+/// Returns the field names in a body of single fields.
 fn names_of(body: &Value) -> Vec<String> {
     let list = body.get("fields").and_then(Value::as_array).cloned().unwrap_or_else(|| vec![body.clone()]);
     list.iter().filter_map(|it| it["typeName"].as_str()).map(str::to_owned).collect()
 }
 
-/// `PUT deleteMetadata`: what the body names is taken away; it must be there.
+/// `PUT deleteMetadata`: removes the values in the body, which must exist.
 async fn delete_metadata(mut call: Call) -> Answer {
     let body = call.json().await?;
     let registry = call.app.registry(call.db()).await?;
@@ -291,7 +291,7 @@ async fn show_note(call: Call) -> Answer {
     }
 }
 
-/// Changes the note of a version: of the draft by its editors, of others by those who may publish.
+/// Changes the note of a version. Editors may change that of the draft, publishers those of other versions.
 async fn change_note(call: &Call, note: Option<String>) -> Result<(), ApiError> {
     let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(call)?);
     let text = call.param("version").to_owned();
@@ -333,7 +333,7 @@ async fn delete_note(call: Call) -> Answer {
     envelope::message("Note deleted")
 }
 
-/// `PUT citationdate`: body is the name of a date field.
+/// `PUT citationdate`: the body is the name of a date field.
 async fn set_citation_date(mut call: Call) -> Answer {
     let name = call.text().await?;
     let registry = call.app.registry(call.db()).await?;

@@ -1,7 +1,7 @@
-//! Metadata as JSON-LD, named by what fields mean: `/api/datasets/{id}/metadata`, and datasets that are made of such a body.
+//! Metadata as JSON-LD with the URIs of fields: `/api/datasets/{id}/metadata`, and creating datasets from such a body.
 //!
-//! Terms may be written whole, with a prefix that `@context` explains, or by a name that it explains. Only what `@context` says
-//! itself counts; contexts elsewhere are not fetched.
+//! Terms may be written as full IRIs, with a prefix that `@context` defines, or as a name that it defines. Only inline
+//! contexts are used; remote ones are not fetched.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use crate::error::{Answer, ApiError};
 use crate::exports::serve;
 use crate::routing::Routes;
 
-/// Namespace of terms that Dataverse made up.
+/// Namespace of Dataverse's own terms.
 const CORE: &str = "https://dataverse.org/schema/core#";
 /// Namespace of schema.org.
 const SCHEMA: &str = "http://schema.org/";
-/// Deepest nesting of a body that is followed.
+/// Maximum nesting of a body.
 const DEPTH: usize = 8;
 
 /// Adds the routes.
@@ -44,7 +44,7 @@ async fn latest(call: Call) -> Answer {
         let map = serve::ore_map(view, &app, &registry, &site_url, &dataset, &version)?;
         let mut json = Map::new();
         for (name, value) in map["ore:describes"].as_object().into_iter().flatten() {
-            // The files have ways of their own.
+            // Files have routes of their own.
             if name != "ore:aggregates" && name != "schema:hasPart" {
                 json.insert(name.clone(), value.clone());
             }
@@ -57,16 +57,16 @@ async fn latest(call: Call) -> Answer {
     Ok(pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("application/ld+json"), body))
 }
 
-/// What a body says.
+/// The contents of a body.
 #[derive(Debug)]
 pub(crate) struct Said {
-    /// Fields, as single fields are written.
+    /// Fields, as single fields.
     pub fields: Fields,
-    /// Licence and terms, by the names that versions have for them.
+    /// Licence and terms, by their names in versions.
     pub terms: Map<String, Value>,
 }
 
-/// Prefixes and names that a body explains.
+/// Prefixes and names that a body defines.
 struct Context(HashMap<String, String>);
 
 impl Context {
@@ -87,7 +87,7 @@ impl Context {
         Self(map)
     }
 
-    /// The whole of a term.
+    /// Returns the full IRI of a term.
     fn whole(&self, term: &str) -> String {
         let mut term = term.to_owned();
         for _ in 0..DEPTH {
@@ -108,7 +108,7 @@ impl Context {
     }
 }
 
-/// The texts of a value: one, several, or wrapped as JSON-LD may.
+/// Returns the texts of a value: one, several, or wrapped in the ways that JSON-LD allows.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -122,7 +122,7 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// The fields by what they mean.
+/// Returns the fields by their URIs.
 fn by_meaning(registry: &Registry) -> HashMap<String, usize> {
     let mut map = HashMap::new();
     for (at, field) in registry.fields().iter().enumerate() {
@@ -132,7 +132,7 @@ fn by_meaning(registry: &Registry) -> HashMap<String, usize> {
             ("", namespace) => format!("{namespace}{}", field.name),
             (uri, _) => uri.to_owned(),
         };
-        // Of several fields with one meaning the first is the general one.
+        // If several fields have the same URI, the first one is the general one.
         let key = match field.parent {
             Some(parent) => format!("{parent} {uri}"),
             None => uri,
@@ -142,9 +142,9 @@ fn by_meaning(registry: &Registry) -> HashMap<String, usize> {
     map
 }
 
-/// Reads a body.
+/// Parses a body.
 ///
-/// Errors: 400 for a term that is no field and no term of use, and for values that the field cannot have.
+/// Errors: 400 for a term that is neither a field nor a term of use, and for values that the field cannot have.
 pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Said, ApiError> {
     let (context, meanings) = (Context::of(body), by_meaning(registry));
     let bad = |text: String| ApiError::bad_request(format!("Error parsing Json: {text}"));
@@ -174,7 +174,7 @@ pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Sai
     Ok(Said { fields, terms })
 }
 
-/// Terms of use and of access, alone or in their group.
+/// Parses terms of use and of access, on their own or in their group.
 fn core_term(context: &Context, name: &str, value: &Value, terms: &mut Map<String, Value>) {
     match name {
         "fileTermsOfAccess" => {
@@ -197,7 +197,7 @@ fn core_term(context: &Context, name: &str, value: &Value, terms: &mut Map<Strin
     }
 }
 
-/// A field as single fields are written.
+/// Returns a field in the form of single fields.
 fn field(
     registry: &Registry,
     context: &Context,
@@ -234,7 +234,7 @@ fn field(
     }
 }
 
-/// Puts the terms that a body names into a version; the others stay.
+/// Sets the terms that a body states in a version; the others stay.
 fn put_terms(
     view: &mut View<'_>,
     version: &mut Version,
@@ -263,7 +263,7 @@ fn put_terms(
     terms::read(view, version, &map)
 }
 
-/// Refuses to add a value to a field that takes one and has it. Errors: 400.
+/// Refuses to add a value to a single-value field that already has one. Errors: 400.
 fn check_appended(registry: &Registry, there: &Fields, said: &Fields) -> Result<(), ApiError> {
     let filled = said.0.iter().find(|it| !registry.at(it.at).is_multiple && there.get(it.at).is_some());
     let Some(field) = filled else { return Ok(()) };
@@ -314,7 +314,7 @@ async fn delete(mut call: Call) -> Answer {
     envelope::ok(editing::changed(&call, change, editing::rendered).await?)
 }
 
-/// A body as that of a new dataset: `{"datasetVersion": …}`.
+/// Converts a body into that of a new dataset: `{"datasetVersion": …}`.
 pub(crate) fn new_body(
     registry: &Registry,
     body: &Map<String, Value>,
@@ -325,14 +325,14 @@ pub(crate) fn new_body(
     Ok([("datasetVersion".to_owned(), Value::Object(version))].into_iter().collect())
 }
 
-/// What a body says of the dataset as a whole by a term of schema.org, `version` or `datePublished`.
+/// Returns the value of a schema.org term about the dataset as a whole: `version` or `datePublished`.
 pub(crate) fn of_schema(body: &Map<String, Value>, term: &str) -> Option<String> {
     let (context, wanted) = (Context::of(body), format!("{SCHEMA}{term}"));
     let found = body.iter().find(|(name, _)| context.whole(name) == wanted)?;
     texts(found.1).into_iter().next()
 }
 
-/// Whether a request's body is JSON-LD.
+/// Returns whether a request's body is JSON-LD.
 pub(crate) fn is_jsonld(call: &Call) -> bool {
     call.header("content-type").is_some_and(|it| it.starts_with("application/ld+json"))
 }

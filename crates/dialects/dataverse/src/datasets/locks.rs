@@ -20,7 +20,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/locks", list_all)
 }
 
-/// The reasons that there are.
+/// Types of locks.
 const REASONS: [&str; 8] = [
     "Ingest",
     "Workflow",
@@ -32,7 +32,7 @@ const REASONS: [&str; 8] = [
     "FileValidationFailed",
 ];
 
-/// The reason that a text names. Errors: 400.
+/// Returns the lock type that a text names. Errors: 400.
 fn reason(text: &str) -> Result<&'static str, ApiError> {
     let found = REASONS.iter().find(|it| it.eq_ignore_ascii_case(text));
     found.copied().ok_or_else(|| {

@@ -1,5 +1,6 @@
-//! Datasets that were published elsewhere: `…/datasets/:startmigration` makes a draft with the identifier and the metadata (JSON-LD),
-//! files are added to it, `…/actions/:releasemigrated` gives it its version and its day of publication.
+//! Migration of datasets that were published elsewhere: `…/datasets/:startmigration` creates a draft with their
+//! identifier and metadata (JSON-LD), files are added to it, and `…/actions/:releasemigrated` publishes it with its
+//! former version number and publication date.
 
 use pinakes_store::Txn;
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{changes, clock, envelope};
 
-/// Small setting of a dataset: the version that it had, `[2, 1]`.
+/// Setting of a dataset: its former version number, `[2, 1]`.
 const VERSION: &str = "migratedVersion";
 
 /// Adds the routes.
@@ -23,7 +24,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/datasets/{id}/actions/:releasemigrated", release)
 }
 
-/// Errors: 403 for others than superusers; 400 for an identifier of another site or one in use, and without a published version.
+/// Creates the draft of a migrated dataset. Errors: 403 for callers who are not superusers; 400 for an identifier of
+/// another site or one in use, and without a published version.
 async fn start(mut call: Call) -> Answer {
     call.asker.superuser("Not a superuser")?;
     let body = call.object().await?;
@@ -61,14 +63,14 @@ async fn start(mut call: Call) -> Answer {
     )
 }
 
-/// `2.1` as numbers; `DRAFT` has none.
+/// Parses `2.1` into numbers; `None` for `DRAFT`.
 fn numbers(text: &str) -> Option<(i64, i64)> {
     let (number, minor) = text.split_once('.')?;
     let part = |it: &str| it.parse::<u32>().ok().map(i64::from);
     part(number).zip(part(minor)).filter(|it| 1 <= it.0)
 }
 
-/// Errors: 403 for others than superusers; 400 without a day.
+/// Publishes a migrated dataset. Errors: 403 for callers who are not superusers; 400 without a publication date.
 async fn release(mut call: Call) -> Answer {
     call.asker.superuser("Only superusers can release migrated datasets")?;
     let body: Map<String, Value> = call.object().await.unwrap_or_default();

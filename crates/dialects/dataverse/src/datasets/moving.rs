@@ -1,4 +1,4 @@
-//! Moving a dataset to another collection, and other changes of where it belongs (section 5.5 of the contract).
+//! Moving a dataset to another collection, and other changes of its context (section 5.5 of the contract).
 
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
@@ -78,11 +78,11 @@ async fn relocate(call: Call) -> Answer {
     envelope::message("Dataset moved successfully.")
 }
 
-/// Most of those who are told of one move.
+/// Maximum number of users who are notified of one move.
 const TOLD: usize = 100;
 
-/// Where the site wants it (`:SendNotificationOnDatasetMove`), those who see or change the dataset by a role on it or on either
-/// collection are told.
+/// If the site wants it (`:SendNotificationOnDatasetMove`), notifies users who may see or change the dataset by a role
+/// on it or on either collection.
 fn tell_of_move(
     txn: &mut Txn<'_>,
     now: &str,
@@ -124,7 +124,7 @@ fn tell_of_move(
     Ok(())
 }
 
-/// Body is the guestbook's number.
+/// Sets the guestbook; the body is its number.
 async fn set_guestbook(mut call: Call) -> Answer {
     let text = call.text().await?;
     let refuse = |what: String| ApiError::bad_request(format!("Failed to update dataset guestbook: {what}"));
@@ -164,10 +164,10 @@ async fn remove_guestbook(call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// What others than superusers are told.
+/// Message for callers who are not superusers.
 const NO_SUPERUSER: &str = "Forbidden. You must be a superuser.";
 
-/// Registrations are made when a dataset is published; there is nothing to do again.
+/// Does nothing: identifiers are registered when a dataset is published.
 async fn update_all_targets(call: Call) -> Answer {
     call.asker.superuser(NO_SUPERUSER)?;
     envelope::message("Update All Dataset target url completed.")

@@ -39,7 +39,7 @@ fn managed(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> Result<Datase
     Ok(dataset)
 }
 
-/// The dataset as the object of assignments, with its title.
+/// Returns the dataset as the object of role assignments, with its title.
 fn titled(view: &mut View<'_>, dataset: &Dataset) -> Result<Point, ApiError> {
     let newest = dataset.draft.as_ref().map(|it| it.version).or(dataset.last.as_ref().map(|it| it.version));
     let title = match newest {
@@ -135,7 +135,7 @@ async fn user_permissions(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// A private URL as it is sent.
+/// Returns a private URL as JSON.
 fn preview_json(
     view: &mut View<'_>,
     site_url: &str,

@@ -1,5 +1,5 @@
-//! Publishing, review and deaccession (sections 5.2 to 5.4 of the contract). A publication is finished when it is answered:
-//! nobody meets a lock.
+//! Publishing, review and deaccession (sections 5.2 to 5.4 of the contract). A publication is complete when the request
+//! is answered: no client sees a lock.
 
 use pinakes_store::{Txn, View};
 use serde_json::{Value, json};
@@ -24,21 +24,22 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/datasets/{id}/versions/{version}/deaccession", deaccession)
 }
 
-/// Longest address to which a withdrawn version leads.
+/// Maximum length of the forwarding URL of a deaccessioned version.
 const LINK_CHARACTERS: usize = 1260;
 
-/// What becomes of a draft.
+/// How a draft is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// N+1.0.
+    /// As version N+1.0.
     Major,
-    /// N.M+1.
+    /// As version N.M+1.
     Minor,
-    /// It takes the place of the newest release.
+    /// As a replacement of the newest release.
     UpdateCurrent,
 }
 
-/// What the parameter `type` of a request wants. Errors: 400; 401 for guests, 403 for what is the superusers'.
+/// Returns the release that the parameter `type` asks for. Errors: 400; 401 for guests, 403 for a type that only
+/// superusers may use.
 pub(crate) fn kind_of(call: &Call) -> Result<Release, ApiError> {
     let kind = match call.query.get("type").map(str::to_ascii_lowercase).as_deref() {
         None | Some("") => {
@@ -63,7 +64,7 @@ pub(crate) fn kind_of(call: &Call) -> Result<Release, ApiError> {
     Ok(kind)
 }
 
-/// People who are told of one publication, at most.
+/// Maximum number of users who are notified of one publication.
 pub(crate) const NOTICES: i64 = 50;
 
 /// Releases a dataset's draft for the caller.
@@ -76,9 +77,9 @@ pub(crate) async fn release(call: &Call, dataset: i64, kind: Release) -> Result<
     call.db().write(write).await
 }
 
-/// Whether the caller may release a dataset's draft now: the draft, and the collection it lies in.
+/// Checks that the caller may release a dataset's draft now. Returns the draft, and the collection of the dataset.
 ///
-/// Errors: 401, 403 and 409, as section 5.2 of the contract says.
+/// Errors: 401, 403 and 409, according to section 5.2 of the contract.
 pub(crate) fn check(
     view: &mut View<'_>,
     asker: &Asker,
@@ -110,7 +111,7 @@ pub(crate) fn check(
     Ok((draft, owner))
 }
 
-/// Releases a draft in a transaction: the rules, then the change.
+/// Releases a draft in a transaction: checks the rules, then makes the change.
 pub(crate) fn release_in(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -164,7 +165,7 @@ pub(crate) fn release_in(
     Ok(dataset)
 }
 
-/// Whether a draft may be released so.
+/// Checks the conditions for a release of the given kind. Errors: 403 and 409.
 fn check_release(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -186,7 +187,7 @@ fn check_release(
     check_files(view, dataset, draft, "Published datasets should contain at least one data file.")
 }
 
-/// Where a collection asks for files, a version must have some. Errors: 403 with `refusal`.
+/// Checks that a version has files if the collection requires them. Errors: 403 with `refusal`.
 fn check_files(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -202,7 +203,7 @@ fn check_files(
     Ok(())
 }
 
-/// Restricted files want a way to be asked for, or terms that say why there is none. Errors: 409.
+/// Checks that a version with restricted files either allows access requests or has terms of access. Errors: 409.
 pub(crate) fn check_access_terms(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -217,7 +218,7 @@ pub(crate) fn check_access_terms(
     ))
 }
 
-/// The draft takes the place and the number of the newest release.
+/// Replaces the newest release by the draft, which takes its version number.
 fn update_current(
     txn: &mut Txn<'_>,
     dataset: &mut Dataset,
@@ -240,7 +241,7 @@ fn update_current(
     Ok(())
 }
 
-/// A private URL ends with the publication.
+/// Removes the private URL, which ends with the publication.
 pub(crate) fn drop_preview(txn: &mut Txn<'_>, dataset: &mut Dataset) -> Result<(), ApiError> {
     if dataset.preview_anonymized.take().is_some() {
         tokens::remove(txn, "dataset", dataset.id)?;
@@ -249,7 +250,7 @@ pub(crate) fn drop_preview(txn: &mut Txn<'_>, dataset: &mut Dataset) -> Result<(
     Ok(())
 }
 
-/// Subjects of what is published become subjects of the collections above.
+/// Adds the subjects of a published dataset to the collections above it.
 fn add_subjects(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -323,7 +324,7 @@ async fn submit(call: Call) -> Answer {
     envelope::ok(json!({"inReview": true, "message": message}))
 }
 
-/// What reviewers and authors are told.
+/// Returns the notice for reviewers and authors.
 fn review_notice(
     view: &mut View<'_>,
     kind: &'static str,
@@ -390,10 +391,10 @@ async fn return_to_author(mut call: Call) -> Answer {
     envelope::ok(json!({"inReview": false, "message": message}))
 }
 
-/// Why a dataset was sent back, each time: a member of the dataset's small settings.
+/// Setting of a dataset: the reasons for each time it was returned to its authors.
 pub(crate) const REASONS: &str = "returnReasons";
 
-/// Withdraws a published version: it stays, its metadata says why, its files are out of reach.
+/// Deaccessions a published version: it stays, its metadata states the reason, and its files become inaccessible.
 async fn deaccession(mut call: Call) -> Answer {
     let body = call.object().await?;
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -428,7 +429,7 @@ async fn deaccession(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// The newest version that is out and not withdrawn.
+/// Returns the newest version that is released and not deaccessioned.
 pub(crate) fn newest_released(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<Numbered>, ApiError> {
     let all = version::newest_first(view, dataset)?;
     let released = all.iter().find(|it| it.state == State::Released);

@@ -20,7 +20,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/datasets/{id}/destroy", destroy)
 }
 
-/// A dataset whose draft the caller may drop.
+/// Returns a dataset after checking that the caller may delete its draft.
 fn droppable(txn: &mut Txn<'_>, asker: &Asker, wanted: &Wanted) -> Result<Dataset, ApiError> {
     let dataset = wanted.find(txn)?;
     permissions::require(txn, asker, dataset.place(), Permission::DeleteDatasetDraft)?;
@@ -75,7 +75,7 @@ async fn delete_version(call: Call) -> Answer {
     envelope::message(format!("Draft version of dataset {id} deleted"))
 }
 
-/// The newest release is what there is again.
+/// Deletes the draft, so that the newest release is the current version again.
 pub(crate) fn drop_draft(txn: &mut Txn<'_>, app: &Dataverse, mut dataset: Dataset) -> Result<(), ApiError> {
     if let Some(draft) = dataset.draft.take() {
         files::discard_draft(txn, dataset.id, draft.ordinal)?;
@@ -105,7 +105,7 @@ async fn destroy(call: Call) -> Answer {
     envelope::message(format!("Dataset {pid} destroyed"))
 }
 
-/// Removes a dataset with all that belongs to it.
+/// Removes a dataset with everything that belongs to it.
 pub(crate) fn remove(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<(), ApiError> {
     let mut versions = vec![dataset.draft.as_ref().map(|it| it.version)];
     if dataset.last.is_some() {

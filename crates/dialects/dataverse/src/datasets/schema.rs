@@ -1,4 +1,4 @@
-//! The JSON schema that a collection's datasets keep to, and what of it a body breaks.
+//! The JSON schema of a collection's datasets, and validation of a body against it.
 
 use pinakes_store::View;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::blocks::{Levels, validate, validation_message};
 use crate::collections::{Collection, structure};
 use crate::error::ApiError;
 
-/// The schema.
+/// Returns the schema.
 pub(crate) fn of(
     view: &mut View<'_>,
     registry: &Registry,
@@ -75,7 +75,7 @@ pub(crate) fn of(
     }))
 }
 
-/// What of a body is not as the schema has it, in the words of the validator of the original; the first such thing.
+/// Returns the first violation of the schema in a body, in the words of the original's validator.
 pub(crate) fn fault(registry: &Registry, levels: &Levels, body: &Map<String, Value>) -> Option<String> {
     let Some(version) = body.get("datasetVersion") else {
         return Some("#: required key [datasetVersion] not found".to_owned());
@@ -119,7 +119,7 @@ fn field_fault(registry: &Registry, block: &str, field: &Value) -> Option<String
     None
 }
 
-/// Refuses metadata that is missing or cannot be. Errors: 403 `Validation Failed: …`.
+/// Checks for missing and invalid metadata. Errors: 403 `Validation Failed: …`.
 pub(crate) fn check_fields(
     view: &mut View<'_>,
     registry: &Registry,

@@ -34,15 +34,15 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/timestamps", timestamps)
 }
 
-/// Fields that pages show of a dataset first.
+/// Fields in the summary of a dataset on its page.
 const SUMMARY_FIELDS: [&str; 5] = ["dsDescription", "subject", "keyword", "publication", "notesText"];
 
-/// Name of the root collection, which publishes.
+/// Returns the name of the root collection, which is the publisher.
 pub(crate) fn publisher(view: &mut View<'_>) -> Result<String, ApiError> {
     Ok(collections::named_by_record(view, collections::ROOT)?.name)
 }
 
-/// A dataset without its versions (section 4.1).
+/// Returns a dataset as JSON without its versions (section 4.1).
 pub(crate) fn dataset_map(
     view: &mut View<'_>,
     _app: &Dataverse,
@@ -70,7 +70,7 @@ pub(crate) fn dataset_map(
     })))
 }
 
-/// Most files that a dataset may have, and how many more that leaves.
+/// Returns the maximum number of files of a dataset, and how many more may be added.
 fn file_limit(view: &mut View<'_>, it: &Dataset) -> Result<(Option<i64>, Option<i64>), ApiError> {
     let Some(limit) = effective_limit(view, it)? else { return Ok((None, None)) };
     let ordinal = it.draft.as_ref().map_or(it.last_ordinal, |draft| draft.ordinal);
@@ -78,7 +78,7 @@ fn file_limit(view: &mut View<'_>, it: &Dataset) -> Result<(Option<i64>, Option<
     Ok((Some(limit), Some((limit - n_files).max(0))))
 }
 
-/// Most files that a dataset may have: its own bound, or that of the nearest collection.
+/// Returns the maximum number of files of a dataset: its own limit, or that of the nearest collection with one.
 pub(crate) fn effective_limit(view: &mut View<'_>, it: &Dataset) -> Result<Option<i64>, ApiError> {
     if it.file_count_limit.is_some() {
         return Ok(it.file_count_limit);
@@ -87,18 +87,18 @@ pub(crate) fn effective_limit(view: &mut View<'_>, it: &Dataset) -> Result<Optio
     Ok(collections::with_owners(view, owner)?.iter().find_map(|it| it.file_count_limit))
 }
 
-/// What is shown of a version.
+/// Parts of a version that are included.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Showing {
     /// Its files.
     pub files: bool,
     /// Its metadata.
     pub metadata: bool,
-    /// The collections it lies in.
+    /// The collections above it.
     pub owners: bool,
-    /// Mail addresses, although the site hides them.
+    /// Mail addresses, even if the site hides them.
     pub hidden_mail: bool,
-    /// No fields that name authors.
+    /// Whether fields that name authors are withheld.
     pub anonymized: bool,
 }
 
@@ -109,7 +109,7 @@ impl Default for Showing {
 }
 
 impl Showing {
-    /// As the request's parameters say; what only editors may ask for is settled by [`Showing::to`].
+    /// Reads the request's parameters; those reserved for editors are checked by [`Showing::to`].
     fn of(call: &Call) -> Self {
         Self {
             files: !call.query.is_true("excludeFiles"),
@@ -120,7 +120,7 @@ impl Showing {
         }
     }
 
-    /// What of it the caller is shown: mail addresses that the site hides, if they may edit the dataset.
+    /// Drops what the caller may not see: hidden mail addresses are for callers who may edit the dataset.
     fn to(mut self, view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result<Self, ApiError> {
         self.hidden_mail =
             self.hidden_mail && permissions::may(view, asker, dataset.place(), Permission::EditDataset)?;
@@ -128,7 +128,7 @@ impl Showing {
     }
 }
 
-/// A version (section 4.2).
+/// Returns a version as JSON (section 4.2).
 pub(crate) fn version_json(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -177,7 +177,7 @@ pub(crate) fn version_json(
     Ok(Value::Object(map))
 }
 
-/// The collections above a dataset, the nearest one outermost.
+/// Returns the collections above a dataset as nested JSON, the nearest one outermost.
 pub(crate) fn is_part_of(view: &mut View<'_>, dataset: &Dataset) -> Result<Value, ApiError> {
     let owner = collections::named_by_record(view, dataset.owner)?;
     Ok(owner_json(&collections::with_owners(view, owner)?))
@@ -196,16 +196,17 @@ fn metadata_text(version: &Version, field: &str) -> Option<String> {
     fields.iter().find(|it| it["typeName"] == field)?["value"].as_str().map(str::to_owned)
 }
 
-/// The date that citations show.
+/// Returns the date that citations show.
 pub(crate) fn citation_date(dataset: &Dataset, version: &Version) -> Option<String> {
     let by_field = dataset.citation_date_field.as_deref().and_then(|it| metadata_text(version, it));
     by_field.or_else(|| dataset.publication_date.clone())
 }
 
-/// What stands in place of a value that is withheld.
+/// Replaces a value that is withheld.
 const WITHHELD: &str = "withheld";
 
-/// The metadata, without mail addresses where the site hides them, and without what an anonymous preview withholds.
+/// Returns the metadata, without mail addresses if the site hides them, and without fields that an anonymous preview
+/// withholds.
 pub(crate) fn shown_blocks(
     view: &mut View<'_>,
     version: &Version,
@@ -236,7 +237,7 @@ pub(crate) fn shown_blocks(
     Ok(Value::Object(blocks))
 }
 
-/// A dataset with one of its versions (sections 4.1 and 4.2): what exports and search begin with.
+/// Returns a dataset with one of its versions (sections 4.1 and 4.2), from which exports and search documents are made.
 pub(crate) fn native_json(
     view: &mut View<'_>,
     app: &Dataverse,
@@ -282,7 +283,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// Versions on one page, unless the caller says otherwise.
+/// Default number of versions per page.
 const MAX_VERSIONS: i64 = 1000;
 
 async fn list_versions(call: Call) -> Answer {
@@ -307,7 +308,7 @@ async fn list_versions(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// `limit` and `offset`. Errors: 400 when one is negative.
+/// Returns the parameters `limit` and `offset`. Errors: 400 for a negative one.
 pub(crate) fn window(call: &Call) -> Result<(Option<i64>, i64), ApiError> {
     let (limit, offset) = (call.query.number("limit")?, call.query.number("offset")?);
     if limit.is_some_and(|it| it < 0) {
@@ -319,7 +320,7 @@ pub(crate) fn window(call: &Call) -> Result<(Option<i64>, i64), ApiError> {
     Ok((limit, offset.unwrap_or(0)))
 }
 
-/// Whether withdrawn versions are looked at, as the parameter says.
+/// Returns whether the parameter asks for deaccessioned versions as well.
 pub(crate) fn withdrawn(call: &Call) -> Withdrawn {
     match call.query.is_true("includeDeaccessioned") {
         true => Withdrawn::Shown,
@@ -327,7 +328,7 @@ pub(crate) fn withdrawn(call: &Call) -> Withdrawn {
     }
 }
 
-/// Dataset and version that the path names, read together with what `read` makes of them.
+/// Runs `read` with the dataset and version that the path names, in the same transaction.
 pub(crate) async fn with_version<R: Send + 'static>(
     call: &Call,
     weight: Weight,
@@ -343,7 +344,8 @@ pub(crate) async fn with_version<R: Send + 'static>(
     call.db().read(weight, find).await
 }
 
-/// The files of a withdrawn version are for those who may change the dataset. Errors: 404.
+/// Checks that the caller may see a version's files: those of a deaccessioned version are only for users who may edit
+/// the dataset. Errors: 404.
 pub(crate) fn require_files(
     view: &mut View<'_>,
     asker: &Asker,
@@ -400,7 +402,7 @@ async fn cite(call: Call) -> Answer {
     envelope::message(text.await?)
 }
 
-/// `…/citation/{format}`: BibTeX, EndNote, RIS, CSL or Internal.
+/// `…/citation/{format}`: answers in BibTeX, EndNote, RIS, CSL or Internal.
 async fn cite_as(call: Call) -> Answer {
     let format = Format::named(call.param("format"))?;
     let text = with_version(&call, Weight::Point, move |view, _, dataset, version| {
@@ -409,7 +411,7 @@ async fn cite_as(call: Call) -> Answer {
     text_answer(format.media_type(), text.await?)
 }
 
-/// The draft that a private URL's token opens. Errors: 404.
+/// Reads the draft that a private URL's token gives access to. Errors: 404.
 pub(crate) async fn previewed<R: Send + 'static>(
     call: &Call,
     token: &str,
@@ -459,7 +461,7 @@ async fn summary_fields(call: Call) -> Answer {
     envelope::ok(names)
 }
 
-/// When things happened to a dataset.
+/// Answers with the times of events in a dataset's life.
 async fn timestamps(call: Call) -> Answer {
     let now = crate::clock::precise(call.app.now_ms()).replace(' ', "T");
     let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
@@ -476,7 +478,7 @@ async fn timestamps(call: Call) -> Answer {
                 None => None,
             },
         };
-        // Local times, without a zone.
+        // Without a zone, like local times.
         let local = |text: String| text.trim_end_matches('Z').to_owned();
         let published = match &dataset.released {
             Some(last) => version::of_dataset(view, &dataset, last.version)?.release_time,
@@ -487,7 +489,7 @@ async fn timestamps(call: Call) -> Answer {
         Ok(Value::Object(envelope::object(json!({
             "createTime": local(dataset.create_time.clone()),
             "publicationTime": published,
-            // Exports are written when they are asked for.
+            // Exports are generated on request.
             "lastMetadataExportTime": published.as_ref().map(|_| now.clone()),
             "lastMajorVersionReleaseTime": published,
             "lastUpdateTime": private(updated.clone()),
@@ -503,7 +505,7 @@ async fn timestamps(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
-/// A text answer that is no JSON.
+/// Returns an answer with text that is not JSON.
 pub(crate) fn text_answer(content_type: &'static str, body: impl Into<bytes::Bytes>) -> Answer {
     Ok(pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static(content_type), body))
 }

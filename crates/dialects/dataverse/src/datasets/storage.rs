@@ -1,4 +1,4 @@
-//! How much the files of a dataset take, where they lie, and how many more there may be.
+//! Storage of a dataset: size, location, quota and file limit.
 
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
@@ -99,7 +99,7 @@ async fn remove_quota(call: Call) -> Answer {
     envelope::message("Storage quota successfully disabled for the dataset")
 }
 
-/// The storage driver, as clients are told of it.
+/// Returns the description of the storage driver for clients.
 pub(crate) fn driver_json(app: &Dataverse, label: Option<&str>) -> Value {
     json!({
         "name": app.settings.storage_driver,

@@ -1,4 +1,4 @@
-//! Licences and terms of versions: how they are read and written (section 4.2 of the contract).
+//! Licences and terms of versions: parsing and output (section 4.2 of the contract).
 
 use pinakes_store::{Expr, Query, View};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::licenses::{self, LICENSE, License};
 use crate::stored;
 
-/// Terms of use that stand in for a licence.
+/// Custom terms of use, which replace a licence.
 pub(crate) const CUSTOM: [&str; 8] = [
     "termsOfUse",
     "confidentialityDeclaration",
@@ -31,7 +31,7 @@ pub(crate) const ACCESS: [&str; 7] = [
     "studyCompletion",
 ];
 
-/// Sets what a body says of some terms; with `all`, what it does not say is taken away.
+/// Sets the named terms to those of a body; removes those that it does not state.
 pub(crate) fn put_texts(version: &mut Version, body: &Map<String, Value>, names: &[&str]) {
     for name in names {
         version.terms.remove(*name);
@@ -41,9 +41,9 @@ pub(crate) fn put_texts(version: &mut Version, body: &Map<String, Value>, names:
     }
 }
 
-/// Reads licence and terms of a version's body.
+/// Parses licence and terms of a version's body.
 ///
-/// Errors: 400 for a licence that is not there or not active.
+/// Errors: 400 for a licence that does not exist or is not active.
 pub(crate) fn read(
     view: &mut View<'_>,
     version: &mut Version,
@@ -72,7 +72,7 @@ fn default_license(view: &mut View<'_>) -> Result<Option<i64>, ApiError> {
     Ok(all.into_iter().find(|it| it.is_default).map(|it| it.id))
 }
 
-/// The licence that a body names: by an object with name or URI, or by a text that is either.
+/// Returns the licence that a body names: an object with name or URI, or a text that is either.
 fn named(view: &mut View<'_>, value: &Value) -> Result<License, ApiError> {
     let refuse = |text: String| Err(ApiError::bad_request(format!("Error parsing Json: {text}")));
     let (name, uri) = match value {
@@ -101,7 +101,7 @@ fn named(view: &mut View<'_>, value: &Value) -> Result<License, ApiError> {
     }
 }
 
-/// Licence and terms as a version has them: the licence's object or the custom terms, then the terms of access.
+/// Adds licence and terms to a version's JSON: the licence or the custom terms, then the terms of access.
 pub(crate) fn put_json(
     view: &mut View<'_>,
     version: &Version,
@@ -130,7 +130,7 @@ pub(crate) fn put_json(
     Ok(())
 }
 
-/// A licence as versions have it.
+/// Returns a licence as JSON for versions.
 pub(crate) fn license_json(it: &License) -> Value {
     Value::Object(envelope::object(json!({
         "name": it.name,
@@ -143,7 +143,7 @@ pub(crate) fn license_json(it: &License) -> Value {
     })))
 }
 
-/// Whether a version says how it may be used, so that it can be published.
+/// Returns whether a version has a licence or terms of use, so that it can be published.
 pub(crate) fn are_valid(version: &Version) -> bool {
     version.license.is_some() || version.terms.contains_key("termsOfUse")
 }

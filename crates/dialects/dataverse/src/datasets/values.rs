@@ -1,11 +1,12 @@
-//! What the values of a dataset's JSON break, in the words of the original's checks (`JSONDataValidation`); the first such thing.
+//! Checks of the values in a dataset's JSON, in the words of the original's checks (`JSONDataValidation`); only the
+//! first fault is reported.
 
 use serde_json::{Map, Value};
 
 use crate::blocks::Registry;
 use crate::blocks::validate::Levels;
 
-/// The first fault of a body, or of what lies under `key` in it.
+/// Returns the first fault in a body, or in its part under `key`.
 pub(super) fn fault(registry: &Registry, levels: &Levels, key: &str, value: &Value) -> Option<String> {
     match value {
         Value::Object(map) => {
@@ -17,7 +18,7 @@ pub(super) fn fault(registry: &Registry, levels: &Levels, key: &str, value: &Val
     }
 }
 
-/// Of an object that says of which class it is.
+/// Returns the first fault of an object with a `typeClass`.
 fn of_field(registry: &Registry, levels: &Levels, key: &str, field: &Map<String, Value>) -> Option<String> {
     let class = field.get("typeClass")?.as_str().unwrap_or_default();
     let name = field.get("typeName").and_then(Value::as_str).unwrap_or_default();
@@ -51,7 +52,8 @@ fn unknown_term(registry: &Registry, key: &str, name: &str, value: &Value) -> Op
     }
 }
 
-/// Of an entry of a compound field: each part by the name of its type, those that must be there, no others.
+/// Returns the first fault of an entry of a compound field: each part must be under the name of its type, required
+/// parts must be present, and no others.
 fn of_entry(registry: &Registry, levels: &Levels, name: &str, entry: &Value) -> Option<String> {
     let Some(parts) = entry.as_object() else {
         return Some(

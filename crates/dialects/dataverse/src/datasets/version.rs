@@ -1,4 +1,4 @@
-//! Versions of datasets: which there are, which one a request means, who may see it (section 4 of the contract).
+//! Versions of datasets: how they are stored, selected by requests, and who may see them (section 4 of the contract).
 
 use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Txn, Type, View};
 use serde::{Deserialize, Serialize};
@@ -22,21 +22,21 @@ pub(crate) static VERSION: Kind = Kind {
     ..Kind::named("dataverse_version")
 };
 
-/// What a version is.
+/// State of a version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum State {
-    /// Being worked on.
+    /// Being edited.
     #[default]
     Draft,
     /// Published.
     Released,
-    /// Withdrawn.
+    /// Deaccessioned: withdrawn.
     Deaccessioned,
 }
 
 impl State {
-    /// `DRAFT`, `RELEASED` or `DEACCESSIONED`.
+    /// Returns `DRAFT`, `RELEASED` or `DEACCESSIONED`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Draft => "DRAFT",
@@ -56,58 +56,58 @@ pub(crate) struct Version {
     pub dataset: i64,
     /// Position among the dataset's versions, from 1.
     pub ordinal: i64,
-    /// What it is.
+    /// Its state.
     pub state: State,
-    /// The `1` of 1.0; none for drafts.
+    /// The `1` of 1.0; `None` for drafts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<i64>,
-    /// The `0` of 1.0; none for drafts.
+    /// The `0` of 1.0; `None` for drafts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minor: Option<i64>,
-    /// Counts changes, from 1; for a draft the dataset's record is right.
+    /// Number of changes, from 1; for a draft, the dataset's record has the current value.
     pub internal: i64,
     /// When it was begun.
     pub create_time: String,
-    /// When it was changed last; for a draft the dataset's record is right.
+    /// When it was last changed; for a draft, the dataset's record has the current value.
     pub last_update_time: String,
     /// When it was released.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_time: Option<String>,
-    /// When it was withdrawn.
+    /// When it was deaccessioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive_time: Option<String>,
-    /// Why it was withdrawn.
+    /// Reason of the deaccession.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deaccession_note: Option<String>,
-    /// Where it is found instead.
+    /// Forwarding URL of a deaccessioned version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deaccession_link: Option<String>,
-    /// How far archiving it is: `{"status": …, "message": …}`; empty when nobody said.
+    /// Archival status: `{"status": …, "message": …}`; empty if none was reported.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub archival: Map<String, Value>,
-    /// What its makers say about it.
+    /// Its creators' note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_note: Option<String>,
-    /// The licence, by number; none: `terms` say how it may be used.
+    /// The licence, by number; `None` if `terms` hold custom terms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license: Option<i64>,
-    /// Terms of use and of access, by the names in which they are sent; texts that are given.
+    /// Terms of use and of access that are set, by their names in the API.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub terms: Map<String, Value>,
-    /// Whether access to restricted files may be asked for.
+    /// Whether access to restricted files may be requested.
     pub file_access_request: bool,
-    /// The metadata, as the object `metadataBlocks` that is sent.
+    /// The metadata, as the object `metadataBlocks` of the API.
     pub metadata_blocks: Map<String, Value>,
-    /// Numbers of those who worked on it.
+    /// Numbers of the contributing users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contributor_ids: Vec<i64>,
-    /// Names of those who worked on it.
+    /// Names of the contributing users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contributors: Vec<String>,
 }
 
 impl Version {
-    /// A draft with what this version says.
+    /// Returns a draft with the contents of this version.
     pub(crate) fn as_draft(&self, draft: &Draft) -> Self {
         Self {
             id: draft.version,
@@ -130,7 +130,7 @@ impl Version {
         }
     }
 
-    /// Notes that somebody worked on it.
+    /// Records the caller as a contributor.
     pub(crate) fn note_contributor(&mut self, asker: &Asker) {
         let Some(user) = &asker.user else { return };
         if !self.contributor_ids.contains(&user.id) {
@@ -139,7 +139,7 @@ impl Version {
         }
     }
 
-    /// `1.0`, or `DRAFT`.
+    /// Returns `1.0`, or `DRAFT`.
     pub(crate) fn friendly_number(&self) -> String {
         match (self.number, self.minor) {
             (Some(number), Some(minor)) => format!("{number}.{minor}"),
@@ -148,12 +148,12 @@ impl Version {
     }
 }
 
-/// Which version a request means.
+/// The version that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spec {
     /// `:draft`.
     Draft,
-    /// `:latest`: the draft for those who may see it, else the newest that was published.
+    /// `:latest`: the draft for callers who may see it, otherwise the newest published version.
     Latest,
     /// `:latest-published`.
     LatestPublished,
@@ -162,7 +162,7 @@ pub(crate) enum Spec {
 }
 
 impl Spec {
-    /// From its text.
+    /// Parses a version identifier.
     ///
     /// Errors: 400 `Illegal version identifier '…'`.
     pub(crate) fn parse(text: &str) -> Result<Self, ApiError> {
@@ -180,16 +180,16 @@ impl Spec {
     }
 }
 
-/// Whether versions that were withdrawn are looked at.
+/// Whether deaccessioned versions are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Withdrawn {
-    /// They are not.
+    /// They are excluded.
     Hidden,
-    /// They are.
+    /// They are included.
     Shown,
 }
 
-/// The version that `spec` means, if the caller may see it.
+/// Returns the version that `spec` selects, if the caller may see it.
 ///
 /// Errors: 401 for a draft that the caller may not see; 404 `Dataset version … of dataset … not found`.
 pub(crate) fn find(
@@ -232,7 +232,7 @@ pub(crate) fn find(
     of_dataset(view, dataset, id)
 }
 
-/// The version of that number, if it is no draft.
+/// Returns the version with that number, if it is not a draft.
 fn by_number(
     view: &mut View<'_>,
     dataset: &Dataset,
@@ -249,7 +249,7 @@ fn by_number(
     Ok(found.into_iter().find(|it| it.number.zip(it.minor) == wanted))
 }
 
-/// The version of that record number. Errors: it is not there.
+/// Returns the version with that record number. Errors: it does not exist.
 pub(crate) fn of_dataset(view: &mut View<'_>, dataset: &Dataset, id: i64) -> Result<Version, ApiError> {
     let found: Option<Version> = stored::get(view, &VERSION, &id.to_string())?;
     let version = found.filter(|it| it.dataset == dataset.id);
@@ -259,7 +259,7 @@ pub(crate) fn of_dataset(view: &mut View<'_>, dataset: &Dataset, id: i64) -> Res
     Ok(brought_up_to_date(version, dataset))
 }
 
-/// A draft's count of changes and time of the last one stand in the dataset's record.
+/// Copies a draft's count of changes and the time of the last one from the dataset's record.
 fn brought_up_to_date(mut version: Version, dataset: &Dataset) -> Version {
     if let Some(draft) = dataset.draft.as_ref().filter(|it| it.version == version.id) {
         version.internal = draft.internal;
@@ -268,7 +268,7 @@ fn brought_up_to_date(mut version: Version, dataset: &Dataset) -> Version {
     version
 }
 
-/// All versions, newest first.
+/// Returns all versions, newest first.
 pub(crate) fn newest_first(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<Version>, ApiError> {
     let query =
         Query::filter(Expr::Is("dataset".into(), dataset.id.into())).sorted("ordinal", Direction::Descending);
@@ -287,7 +287,7 @@ pub(crate) fn remove(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The title of a version.
+/// Returns the title of a version.
 pub(crate) fn title_of(version: &Version) -> String {
     let blocks = Value::Object(version.metadata_blocks.clone());
     crate::blocks::fields::Metadata(&blocks).one("title").unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! The dataset that a path names, and whether it is kept from the caller.
+//! The dataset that a path names, and whether it is hidden from the caller.
 
 use pinakes_store::View;
 
@@ -8,7 +8,7 @@ use crate::collections::{self, visibility};
 use crate::datasets::{self, Dataset};
 use crate::error::ApiError;
 
-/// Whether a dataset lies in a collection that is kept from the caller.
+/// Returns whether a dataset is in a collection that is hidden from the caller.
 pub(crate) fn is_dataset_kept_from(
     view: &mut View<'_>,
     asker: &Asker,
@@ -21,11 +21,11 @@ pub(crate) fn is_dataset_kept_from(
     visibility::is_kept_from(view, asker, &owner)
 }
 
-/// The dataset that is asked for: by number, or by `:persistentId` with the parameter `persistentId`.
+/// The requested dataset: by number, or by `:persistentId` with the parameter `persistentId`.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     name: Name,
-    /// The caller, from whom a dataset may be kept; none when the server itself looks for it.
+    /// The caller, from whom a dataset may be hidden; `None` if the server itself looks it up.
     asker: Option<Asker>,
 }
 
@@ -38,24 +38,24 @@ enum Name {
 }
 
 impl Wanted {
-    /// Of the path's parameter `id`.
+    /// Reads the path's parameter `id`.
     ///
-    /// Errors: 400 for what is no number, and without `persistentId`.
+    /// Errors: 400 for text that is not a number, and without `persistentId`.
     pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
         Self::parse(call.param("id"), call.query.filled("persistentId"), &call.asker)
     }
 
-    /// By its number, whoever asks.
+    /// Selects by number, without a check of visibility.
     pub(crate) fn number(id: i64) -> Self {
         Self { name: Name::Number(id), asker: None }
     }
 
-    /// By its persistent identifier, whoever asks.
+    /// Selects by persistent identifier, without a check of visibility.
     pub(crate) fn pid(pid: &str) -> Self {
         Self { name: Name::Pid(pid.to_owned()), asker: None }
     }
 
-    /// The same of its parts.
+    /// Parses the parts of a request.
     pub(crate) fn parse(id: &str, pid: Option<&str>, asker: &Asker) -> Result<Self, ApiError> {
         let asked = |name| Self { name, asker: Some(asker.clone()) };
         if id == ":persistentId" {
@@ -64,7 +64,7 @@ impl Wanted {
                     "When accessing a dataset based on Persistent ID, a persistentId query parameter must be present.",
                 )
             })?;
-            // Some scripts send the number here.
+            // Some scripts send the number in this parameter.
             return Ok(asked(pid.parse().map_or_else(|_| Name::Pid(pid.to_owned()), Name::Number)));
         }
         let number =
@@ -72,7 +72,7 @@ impl Wanted {
         Ok(asked(Name::Number(number)))
     }
 
-    /// The dataset. Errors: 404, for one that is kept from the caller as well.
+    /// Returns the dataset. Errors: 404, also if it is hidden from the caller.
     pub(crate) fn find(&self, view: &mut View<'_>) -> Result<Dataset, ApiError> {
         let found = match &self.name {
             Name::Number(id) => datasets::by_id(view, *id)?,
@@ -92,7 +92,7 @@ impl Wanted {
     }
 }
 
-/// Refuses a dataset of a collection that is kept from the caller, as if it were not there. Errors: 404.
+/// Refuses a dataset in a collection that is hidden from the caller, as if it did not exist. Errors: 404.
 pub(crate) fn require_not_kept(
     view: &mut View<'_>,
     asker: &Asker,

@@ -1,16 +1,16 @@
-//! Croissant: a dataset as programs for machine learning load it. The slim form leaves the columns of tables out.
+//! Croissant: dataset descriptions for machine-learning tools. The slim form omits the columns of tables.
 
 use serde_json::{Map, Value, json};
 
 use super::schema_org;
 use crate::exports::source::{Source, text};
 
-/// `croissant`.
+/// Writes the format `croissant`.
 pub fn croissant(source: &Source<'_>) -> String {
     described(source, true)
 }
 
-/// `croissantSlim`.
+/// Writes the format `croissantSlim`.
 pub fn slim(source: &Source<'_>) -> String {
     described(source, false)
 }
@@ -61,7 +61,7 @@ fn context() -> Value {
     })
 }
 
-/// Path of a file in its dataset, which names it in the document.
+/// Returns the path of a file in its dataset, which identifies it in the document.
 fn path(file: &Value) -> String {
     match text(file, "directoryLabel") {
         "" => text(file, "label").to_owned(),

@@ -1,4 +1,5 @@
-//! DataCite's kernel 4: `Datacite`, as it is registered with a DOI, and `oai_datacite`, as `OpenAIRE` harvests it.
+//! DataCite's kernel 4: `Datacite`, the form registered with a DOI, and `oai_datacite`, the form that `OpenAIRE`
+//! harvests.
 
 use super::xml::Xml;
 use crate::exports::source::{Source, person, plain, text};
@@ -12,19 +13,19 @@ const RESOURCE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Which of the two is written.
+/// The form that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flavour {
     DataCite,
     OpenAire,
 }
 
-/// `Datacite`.
+/// Writes the format `Datacite`.
 pub fn datacite(source: &Source<'_>) -> String {
     resource(source, Flavour::DataCite)
 }
 
-/// `oai_datacite`.
+/// Writes the format `oai_datacite`.
 pub fn openaire(source: &Source<'_>) -> String {
     resource(source, Flavour::OpenAire)
 }

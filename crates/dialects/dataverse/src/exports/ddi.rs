@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::xml::{Attributes, Xml};
 use crate::exports::source::{Source, text};
 
-/// Attributes of the root.
+/// Attributes of the root element.
 const CODEBOOK: Attributes<'_> = &[
     ("xmlns", "ddi:codebook:2_5"),
     ("xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance"),
@@ -16,12 +16,12 @@ const CODEBOOK: Attributes<'_> = &[
     ("version", "2.5"),
 ];
 
-/// `ddi`: with the variables of tables that everybody may have.
+/// Writes the format `ddi`: with the variables of openly accessible tables.
 pub fn with_variables(source: &Source<'_>) -> String {
     codebook(source, true)
 }
 
-/// `oai_ddi`: without variables.
+/// Writes the format `oai_ddi`: without variables.
 pub fn without_variables(source: &Source<'_>) -> String {
     codebook(source, false)
 }
@@ -54,7 +54,7 @@ fn codebook(source: &Source<'_>, has_variables: bool) -> String {
     xml.finish()
 }
 
-/// The codebook of one table: its file and variables, for `/api/access/datafile/{id}/metadata/ddi`.
+/// Returns the codebook of one table: its file and variables, for `/api/access/datafile/{id}/metadata/ddi`.
 pub fn of_file(source: &Source<'_>, file: &Value, tables: &Value) -> String {
     let mut xml = Xml::document();
     xml.open("codeBook", CODEBOOK);
@@ -417,7 +417,7 @@ fn other_material(site_url: &str, file: &Value, xml: &mut Xml) {
     xml.close();
 }
 
-/// The `var` elements of a file's tables.
+/// Writes the `var` elements of a file's tables.
 pub fn variables(file: &str, tables: &Value, xml: &mut Xml) {
     for table in tables.as_array().into_iter().flatten() {
         for group in table["variableGroups"].as_array().into_iter().flatten() {

@@ -19,7 +19,7 @@ const DCTERMS: &[(&str, &str)] = &[
     ("xmlns", "http://dublincore.org/documents/dcmi-terms/"),
 ];
 
-/// `oai_dc`.
+/// Writes the format `oai_dc`.
 pub fn oai_dc(source: &Source<'_>) -> String {
     let metadata = source.metadata();
     let mut xml = Xml::document();
@@ -50,7 +50,7 @@ pub fn oai_dc(source: &Source<'_>) -> String {
     xml.finish()
 }
 
-/// `dcterms`.
+/// Writes the format `dcterms`.
 pub fn dcterms(source: &Source<'_>) -> String {
     let metadata = source.metadata();
     let version = source.version();
@@ -111,7 +111,7 @@ fn spatial(source: &Source<'_>, xml: &mut Xml, name: &str) {
     }
 }
 
-/// What may be done with the data: (term, text).
+/// Returns licence and rights: (term, text).
 fn rights(source: &Source<'_>) -> Vec<(&'static str, String)> {
     let version = source.version();
     let mut list = Vec::new();

@@ -1,9 +1,9 @@
-//! The codebook as a page that people read.
+//! The codebook as an HTML page.
 
 use super::xml::Xml;
 use crate::exports::source::{Source, plain, text};
 
-/// `html`.
+/// Writes the format `html`.
 pub fn html(source: &Source<'_>) -> String {
     let metadata = source.metadata();
     let mut xml = Xml::fragment();

@@ -1,7 +1,7 @@
-//! Exports: a version of a dataset in the formats that others read (section 10 of the contract).
+//! Exports: a version of a dataset in the formats of other systems (section 10 of the contract).
 //!
-//! Each is made from the dataset's own JSON, the export `dataverse_json`, so that nothing is in an export that the caller of
-//! the interface would not see: see [`Source`].
+//! Each is generated from the dataset's own JSON, the export `dataverse_json`, so that no export contains anything that
+//! the caller could not see in the API: see [`Source`].
 
 pub mod croissant;
 pub mod datacite;
@@ -23,15 +23,15 @@ use crate::exports::source::Source;
 pub struct Exporter {
     /// Name in URLs.
     pub name: &'static str,
-    /// Name for people.
+    /// Display name.
     pub display_name: &'static str,
     /// Media type of the answer.
     pub media_type: &'static str,
-    /// Name space, schema and its version, of formats of XML.
+    /// Namespace, schema and schema version of XML formats.
     pub schema: Option<[&'static str; 3]>,
     /// Whether OAI-PMH offers it.
     pub is_harvestable: bool,
-    /// Whether a page of the dataset would offer it.
+    /// Whether the page of a dataset should offer it.
     pub is_visible: bool,
     /// Writes it.
     pub write: fn(&Source<'_>) -> String,
@@ -86,12 +86,12 @@ pub static EXPORTERS: [Exporter; 12] = [
     exporter!("croissantSlim", "Croissant Slim", JSON, None, false, true, croissant::slim),
 ];
 
-/// The format of a name.
+/// Returns the format with a name.
 pub fn exporter(name: &str) -> Option<&'static Exporter> {
     EXPORTERS.iter().find(|it| it.name == name)
 }
 
-/// The formats, for `GET /api/info/exportFormats`.
+/// Returns the formats as JSON, for `GET /api/info/exportFormats`.
 pub fn formats_json() -> Value {
     let shown = |it: &Exporter| {
         let mut json = json!({

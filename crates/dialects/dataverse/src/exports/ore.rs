@@ -8,7 +8,7 @@ use crate::blocks::fields::Compound;
 use crate::blocks::{FieldType, Registry};
 use crate::exports::source::{Source, text};
 
-/// Prefixes that every map has.
+/// Prefixes in every map.
 const PREFIXES: [(&str, &str); 4] = [
     ("dcterms", "http://purl.org/dc/terms/"),
     ("dvcore", "https://dataverse.org/schema/core#"),
@@ -16,12 +16,12 @@ const PREFIXES: [(&str, &str); 4] = [
     ("schema", "http://schema.org/"),
 ];
 
-/// `OAI_ORE`.
+/// Writes the format `OAI_ORE`.
 pub fn ore(source: &Source<'_>) -> String {
     json(source).to_string()
 }
 
-/// What the fields of a dataset are called in a map, gathered while it is written.
+/// The names of fields in a map, collected while it is written.
 pub(crate) struct Context(BTreeMap<String, Value>);
 
 impl Context {
@@ -29,7 +29,8 @@ impl Context {
         Self(PREFIXES.into_iter().map(|(name, uri)| (name.to_owned(), uri.into())).collect())
     }
 
-    /// A field's name: its own for one with a meaning, `citation:name` for others.
+    /// Returns the name of a field in the map: its own name if it has a URI, otherwise with its block as in
+    /// `citation:name`.
     pub(crate) fn label(&mut self, registry: &Registry, field: &FieldType) -> String {
         if !field.uri.is_empty() {
             self.0.insert(field.name.clone(), field.uri.as_str().into());
@@ -49,12 +50,12 @@ impl Context {
     }
 }
 
-/// One value as it is, several as a list.
+/// Returns a single value as it is, several as a list.
 fn one_or_many(mut list: Vec<Value>) -> Value {
     if list.len() == 1 { list.remove(0) } else { list.into() }
 }
 
-/// The metadata of a version as members of a map.
+/// Returns the metadata of a version as members of a map.
 pub(crate) fn described(source: &Source<'_>, context: &mut Context) -> Map<String, Value> {
     let mut map = Map::new();
     for (_, fields) in source.metadata().blocks() {
@@ -100,7 +101,7 @@ fn owners(source: &Source<'_>) -> Value {
     source.owners.iter().rev().fold(Value::Null, owner)
 }
 
-/// The map.
+/// Returns the map.
 pub fn json(source: &Source<'_>) -> Value {
     let version = source.version();
     let mut context = Context::new();

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::exports::source::{Source, person, plain, text};
 
-/// `schema.org`.
+/// Writes the format `schema.org`.
 pub fn schema_org(source: &Source<'_>) -> String {
     json(source).to_string()
 }
 
-/// The object.
+/// Returns the object.
 pub fn json(source: &Source<'_>) -> Value {
     let metadata = source.metadata();
     let version = source.version();

@@ -1,4 +1,4 @@
-//! `GET /api/datasets/export` and what belongs to it (section 10 of the contract).
+//! `GET /api/datasets/export` and related routes (section 10 of the contract).
 
 use pinakes_store::{View, Weight};
 use serde_json::{Map, Value};
@@ -32,12 +32,12 @@ async fn formats(_: Call) -> Answer {
     envelope::ok(formats_json())
 }
 
-/// Exports are made when they are asked for: there is nothing to make anew.
+/// Does nothing: exports are generated on request, so there is nothing to regenerate.
 async fn done(_: Call) -> Answer {
     envelope::message("Exports are made when they are asked for; there is none to make anew.")
 }
 
-/// A version in a format.
+/// Returns a version in a format.
 pub(crate) fn written(
     view: &mut View<'_>,
     app: &Dataverse,
@@ -52,7 +52,7 @@ pub(crate) fn written(
     })
 }
 
-/// The map that OAI-ORE has of a version.
+/// Returns the OAI-ORE map of a version.
 pub(crate) fn ore_map(
     view: &mut View<'_>,
     app: &Dataverse,
@@ -64,7 +64,7 @@ pub(crate) fn ore_map(
     with_source(view, app, registry, site_url, (dataset, version), "OAI_ORE", super::ore::json)
 }
 
-/// What `write` makes of a version; `name` is that of the format.
+/// Runs `write` on the source of a version's export; `name` is that of the format.
 fn with_source<R>(
     view: &mut View<'_>,
     app: &Dataverse,

@@ -1,72 +1,72 @@
-//! What an export is made of: a version's JSON as the API shows it, with what lies around it.
+//! Input of exports: a version's JSON as in the API, with its context.
 
 use serde_json::{Map, Value};
 
 use crate::blocks::fields::Metadata;
 use crate::blocks::registry::Registry;
 
-/// What an export is made from.
+/// The input of an export.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// The dataset with its version under `datasetVersion`, files among it.
+    /// The dataset with its version, including files, under `datasetVersion`.
     pub dataset: &'a Value,
-    /// What fields there are.
+    /// The metadata blocks.
     pub registry: &'a Registry,
-    /// Where clients reach the server.
+    /// The URL at which clients reach the server.
     pub site_url: &'a str,
     /// Name of the root collection.
     pub publisher: &'a str,
-    /// The collections that the dataset lies in, nearest first: (alias, name).
+    /// The collections above the dataset, nearest first: (alias, name).
     pub owners: &'a [(String, String)],
-    /// Variables of tabular files that the caller may download, by the file's number: their `dataTables`.
+    /// Variables of tabular files that the caller may download, by file number: their `dataTables`.
     pub tables: &'a Map<String, Value>,
-    /// The day on which it is written, `2026-01-31`: embargoes end and retentions run out.
+    /// The current date, `2026-01-31`, for embargoes and retention periods.
     pub today: &'a str,
 }
 
-/// A text of a JSON object; empty when there is none.
+/// Returns a text member of a JSON object; empty if there is none.
 pub(crate) fn text<'a>(json: &'a Value, name: &str) -> &'a str {
     json[name].as_str().unwrap_or_default()
 }
 
 impl<'a> Source<'a> {
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> &'a Value {
         &self.dataset["datasetVersion"]
     }
 
-    /// The version's metadata.
+    /// Returns the version's metadata.
     pub fn metadata(&self) -> Metadata<'a> {
         Metadata(&self.version()["metadataBlocks"])
     }
 
-    /// `doi:10.5072/FK2/AB12CD`.
+    /// Returns the identifier: `doi:10.5072/FK2/AB12CD`.
     pub fn pid(&self) -> String {
         let it = self.dataset;
         format!("{}:{}/{}", text(it, "protocol"), text(it, "authority"), text(it, "identifier"))
     }
 
-    /// `https://doi.org/10.5072/FK2/AB12CD`.
+    /// Returns the identifier as a URL: `https://doi.org/10.5072/FK2/AB12CD`.
     pub fn pid_url(&self) -> &'a str {
         text(self.dataset, "persistentUrl")
     }
 
-    /// The title.
+    /// Returns the title.
     pub fn title(&self) -> &'a str {
         self.metadata().one("title").unwrap_or_default()
     }
 
-    /// `DRAFT`, `RELEASED` or `DEACCESSIONED`.
+    /// Returns `DRAFT`, `RELEASED` or `DEACCESSIONED`.
     pub fn state(&self) -> &'a str {
         text(self.version(), "versionState")
     }
 
-    /// Whether it is a draft.
+    /// Returns whether it is a draft.
     pub fn is_draft(&self) -> bool {
         self.state() == "DRAFT"
     }
 
-    /// `1.0`, or `DRAFT`.
+    /// Returns `1.0`, or `DRAFT`.
     pub fn number(&self) -> String {
         let version = self.version();
         match (version["versionNumber"].as_i64(), version["versionMinorNumber"].as_i64()) {
@@ -75,36 +75,36 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The day of the first publication.
+    /// Returns the date of the first publication.
     pub fn publication_date(&self) -> &'a str {
         let own = text(self.version(), "publicationDate");
         if own.is_empty() { text(self.dataset, "publicationDate") } else { own }
     }
 
-    /// The day on which this version was released; empty for a draft.
+    /// Returns the date on which this version was released; empty for a draft.
     pub fn release_date(&self) -> &'a str {
         text(self.version(), "releaseTime").get(..10).unwrap_or_default()
     }
 
-    /// The date that citations show; that of the publication unless the dataset says another.
+    /// Returns the date that citations show: that of the publication unless the dataset specifies another.
     pub fn citation_date(&self) -> &'a str {
         let own = text(self.version(), "citationDate");
         if own.is_empty() { self.publication_date() } else { own }
     }
 
-    /// The files of the version.
+    /// Returns the files of the version.
     pub fn files(&self) -> &'a [Value] {
         self.version()["files"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The licence's name and URI.
+    /// Returns the licence's name and URI.
     pub fn license(&self) -> Option<(&'a str, &'a str)> {
         let license = &self.version()["license"];
         license["name"].as_str().map(|name| (name, text(license, "uri")))
     }
 
-    /// Whether a file may be had by everybody: neither restricted, nor under an embargo, nor beyond its retention. A date
-    /// that is not one keeps it shut.
+    /// Returns whether a file is accessible to everybody: neither restricted, nor under an embargo, nor past its
+    /// retention period. With an invalid date it counts as inaccessible.
     pub fn is_open(&self, file: &Value) -> bool {
         let (embargo, retention) = (&file["dataFile"]["embargo"], &file["dataFile"]["retention"]);
         let is_over = |it: &str| !it.is_empty() && it <= self.today;
@@ -114,14 +114,14 @@ impl<'a> Source<'a> {
             && (retention.is_null() || still_holds(text(retention, "dateUnavailable")))
     }
 
-    /// The citation's text.
+    /// Returns the citation's text.
     pub fn citation(&self) -> &'a str {
         text(self.version(), "citation")
     }
 }
 
-/// Whether a name is a person's, as Dataverse guesses it: `Family, Given`, or anything that an ORCID stands beside. Names of
-/// organisations that hold a comma begin it with a known word.
+/// Splits a personal name of the form `Family, Given`. `None` for other names, and for names with a word that is
+/// typical of organisations.
 pub(crate) fn person(name: &str) -> Option<(&str, &str)> {
     let (family, given) = name.split_once(',')?;
     let (family, given) = (family.trim(), given.trim());
@@ -144,7 +144,7 @@ pub(crate) fn person(name: &str) -> Option<(&str, &str)> {
         .then_some((family, given))
 }
 
-/// Text without HTML: whatever stands between `<` and `>` where a tag can begin; a `<` that begins none stays.
+/// Returns text without HTML tags; a `<` that does not begin a tag stays.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! One dataset in every format, and what must not be in them.
+//! One dataset in every format, and what no format may contain.
 
 use serde_json::json;
 

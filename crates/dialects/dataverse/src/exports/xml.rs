@@ -1,25 +1,25 @@
-//! Writing XML: elements in order, texts and attributes escaped, characters that XML cannot hold left out.
+//! XML writer: elements in order; escapes texts and attributes, and omits characters that XML cannot hold.
 
-/// What a document begins with.
+/// The XML declaration.
 pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 
-/// A document under way.
+/// A document being written.
 #[derive(Debug, Default)]
 pub struct Xml {
     text: String,
     open: Vec<&'static str>,
 }
 
-/// Attributes: those with an empty value are not written.
+/// Attributes; those with an empty value are omitted.
 pub type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 impl Xml {
-    /// A document with its declaration.
+    /// Begins a document with its declaration.
     pub fn document() -> Self {
         Self { text: DECLARATION.to_owned(), open: Vec::new() }
     }
 
-    /// A piece of a document.
+    /// Begins a fragment of a document.
     pub fn fragment() -> Self {
         Self::default()
     }
@@ -54,12 +54,12 @@ impl Xml {
         self
     }
 
-    /// An element with text; nothing when the text is empty.
+    /// Writes an element with text, unless the text is empty.
     pub fn leaf(&mut self, name: &str, text: &str) -> &mut Self {
         self.leaf_with(name, &[], text)
     }
 
-    /// The same with attributes.
+    /// Writes an element with attributes and text, unless the text is empty.
     pub fn leaf_with(&mut self, name: &str, attributes: Attributes<'_>, text: &str) -> &mut Self {
         if text.is_empty() {
             return self;
@@ -73,7 +73,7 @@ impl Xml {
         self
     }
 
-    /// An element of the text of each.
+    /// Writes an element for each text.
     pub fn leaves<'t>(&mut self, name: &str, texts: impl IntoIterator<Item = &'t str>) -> &mut Self {
         texts.into_iter().for_each(|it| {
             self.leaf(name, it);
@@ -81,26 +81,26 @@ impl Xml {
         self
     }
 
-    /// An element without content.
+    /// Writes an element without content.
     pub fn empty(&mut self, name: &str, attributes: Attributes<'_>) -> &mut Self {
         self.start(name, attributes);
         self.text.push_str("/>");
         self
     }
 
-    /// Text of the element that is open.
+    /// Writes text into the open element.
     pub fn text(&mut self, text: &str) -> &mut Self {
         escape(text, &mut self.text);
         self
     }
 
-    /// XML that is written already.
+    /// Writes XML as it is.
     pub fn raw(&mut self, xml: &str) -> &mut Self {
         self.text.push_str(xml);
         self
     }
 
-    /// An element of what `write` writes; nothing when it writes nothing.
+    /// Writes an element around the output of `write`, unless that is empty.
     pub fn group(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) -> &mut Self {
         let start = self.text.len();
         self.open(name, &[]);
@@ -114,7 +114,7 @@ impl Xml {
         self.close()
     }
 
-    /// The document; what is open is closed.
+    /// Returns the document; closes open elements.
     pub fn finish(mut self) -> String {
         while !self.open.is_empty() {
             self.close();
@@ -123,7 +123,7 @@ impl Xml {
     }
 }
 
-/// Appends text as XML.
+/// Appends text, escaped for XML.
 pub fn escape(text: &str, out: &mut String) {
     for it in text.chars() {
         match it {
@@ -139,7 +139,7 @@ pub fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Text as XML.
+/// Returns text, escaped for XML.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape(text, &mut out);

@@ -26,7 +26,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/datasets/{id}/add", add).post("/datasets/{id}/addFiles", add_files)
 }
 
-/// The dataset into which files may be added, with what bounds them.
+/// Returns the dataset to which files are to be added, and the limits of the upload, after checking the caller's
+/// rights.
 ///
 /// Errors: 404; 403 `You do not have permission to edit this dataset.`
 pub(super) async fn admit(call: &Call, wanted: Wanted) -> Result<(Dataset, Bounds), ApiError> {
@@ -54,7 +55,7 @@ pub(super) async fn take_form(call: &mut Call, bounds: &Bounds) -> Result<(Form,
     Ok((form, target))
 }
 
-/// The files that a form brings: one, those of an archive, or one that was uploaded directly.
+/// Returns the files in a form: a single file, the entries of an archive, or a direct upload.
 pub(super) async fn incoming(
     call: &Call,
     form: Form,
@@ -97,7 +98,7 @@ async fn add(mut call: Call) -> Answer {
     Ok(added.answer())
 }
 
-/// Adds the files of an archive that is the whole body of a request; its name stands in `Content-Disposition`.
+/// Adds the files of an archive that is the whole body of a request; its name is in `Content-Disposition`.
 pub(crate) async fn add_archive(call: &mut Call, dataset: Dataset) -> Result<Dataset, ApiError> {
     let (_, bounds) = admit(call, Wanted::number(dataset.id)).await?;
     let target = Target {
@@ -121,10 +122,10 @@ pub(crate) async fn add_archive(call: &mut Call, dataset: Dataset) -> Result<Dat
     Ok(dataset)
 }
 
-/// What an addition did.
+/// Result of an addition.
 pub(crate) struct Added {
     pub(crate) files: Vec<Value>,
-    /// Names of files with the same contents that were there before.
+    /// Names of existing files with the same contents.
     pub(crate) duplicates: Vec<String>,
     pub(crate) pending: Vec<i64>,
 }
@@ -144,7 +145,7 @@ impl Added {
     }
 }
 
-/// Adds files in one transaction, and waits a moment for tables among them to be read.
+/// Adds files in one transaction, and waits for a moment for the ingest of tables among them.
 async fn write(
     call: &Call,
     dataset: i64,
@@ -168,7 +169,7 @@ async fn write(
     Ok(added)
 }
 
-/// Adds files to the draft of a dataset, which is opened if there is none. Takes three numbers a file and one.
+/// Adds files to the draft of a dataset, which is created if there is none. Uses three numbers per file, and one more.
 #[expect(
     clippy::too_many_arguments,
     reason = "the transaction, who and when, and what; no two of them belong together"
@@ -252,7 +253,7 @@ pub(crate) fn add_all(
     Ok(added)
 }
 
-/// What the depositor says of a file, else what its header does.
+/// Returns the depositor's description of a file or, without one, that from its header.
 fn described(said: String, header: Option<&Found>) -> String {
     match header.and_then(|it| it.description.clone()).filter(|_| said.trim().is_empty()) {
         Some(text) => text,
@@ -260,7 +261,7 @@ fn described(said: String, header: Option<&Found>) -> String {
     }
 }
 
-/// The list in the part `jsonData` of a form.
+/// Parses the list in the part `jsonData` of a form.
 pub(super) async fn described_list(
     call: &mut Call,
     bounds: &Bounds,

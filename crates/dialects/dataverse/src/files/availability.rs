@@ -1,4 +1,4 @@
-//! Files that are held back for a time: under embargo until a day, or beyond a day until which they are kept.
+//! Embargoes and retention periods: files that are not available before a date, or after one.
 
 use pinakes_store::{Txn, Weight};
 use serde_json::{Map, Value, json};
@@ -20,14 +20,14 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/datasets/{id}/files/actions/:unset-retention", unset_retention)
 }
 
-/// The files that a body names under `fileIds`. Errors: 400.
+/// Returns the files that a body names under `fileIds`. Errors: 400.
 fn file_ids(body: &Map<String, Value>) -> Result<Vec<i64>, ApiError> {
     let list = body.get("fileIds").and_then(Value::as_array);
     let ids: Option<Vec<i64>> = list.and_then(|it| it.iter().map(Value::as_i64).collect());
     ids.filter(|it| !it.is_empty()).ok_or_else(|| ApiError::bad_request("No fileIds were given."))
 }
 
-/// A day that a body names. Errors: 400.
+/// Returns a date in a body. Errors: 400.
 fn day(body: &Map<String, Value>, name: &str) -> Result<String, ApiError> {
     let text = body.get(name).and_then(Value::as_str).unwrap_or_default();
     let is_day = text.len() == 10 && crate::clock::parse(&format!("{text}T00:00:00Z")).is_some();
@@ -37,7 +37,7 @@ fn day(body: &Map<String, Value>, name: &str) -> Result<String, ApiError> {
     }
 }
 
-/// A period that many files get, or lose, at once.
+/// A period that is set for, or removed from, many files at once.
 #[derive(Clone)]
 enum Period {
     Embargo(Option<Until>),
@@ -77,7 +77,7 @@ async fn set(call: Call, files: Vec<i64>, period: Period) -> Result<(), ApiError
     call.db().write(write).await
 }
 
-/// Months of a setting; 0, which allows none, when it is not set; -1 sets no bound.
+/// Returns the number of months in a setting. Without the setting it is 0, which allows no period; -1 means no limit.
 async fn months(call: &Call, setting: &'static str) -> Result<i64, ApiError> {
     let value = call.db().read(Weight::Point, move |view| site_settings::get(view, setting)).await?;
     Ok(value.and_then(|it| it.trim().parse().ok()).unwrap_or(0))

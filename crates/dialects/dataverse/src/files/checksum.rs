@@ -1,10 +1,10 @@
-//! Checksums of files: the algorithms that the original knows, and how a sum is written.
+//! Checksums of files: the algorithms that the original supports, and their output.
 
 use md5::{Digest as _, Md5};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
-/// The checksum that a server keeps of files.
+/// Algorithm of files' checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Md5,
@@ -14,7 +14,7 @@ pub(crate) enum Algorithm {
 }
 
 impl Algorithm {
-    /// Of the setting `:FileFixityChecksumAlgorithm`.
+    /// Returns the algorithm that the setting `:FileFixityChecksumAlgorithm` names.
     pub(crate) fn named(name: &str) -> Self {
         match name {
             "SHA-1" => Self::Sha1,
@@ -24,7 +24,7 @@ impl Algorithm {
         }
     }
 
-    /// As it is written.
+    /// Returns the name in JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Md5 => "MD5",
@@ -35,7 +35,7 @@ impl Algorithm {
     }
 }
 
-/// A checksum under way.
+/// A checksum being computed.
 pub(crate) enum Checksum {
     Md5(Md5),
     Sha1(Sha1),
@@ -62,7 +62,7 @@ impl Checksum {
         }
     }
 
-    /// Hexadecimal digits.
+    /// Returns the checksum in hexadecimal digits.
     pub(crate) fn finish(self) -> String {
         match self {
             Self::Md5(it) => hexadecimal(&it.finalize()),
@@ -73,7 +73,7 @@ impl Checksum {
     }
 }
 
-/// The checksum of bytes at hand, in hexadecimal digits.
+/// Returns the checksum of some bytes, in hexadecimal digits.
 pub(crate) fn checksum_of(algorithm: Algorithm, bytes: &[u8]) -> String {
     let mut sum = Checksum::new(algorithm);
     sum.update(bytes);

@@ -1,4 +1,4 @@
-//! What a request says of a file it brings: the part `jsonData` (section 6.1 of the contract).
+//! The description of an added file in a request: the part `jsonData` (section 6.1 of the contract).
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::error::ApiError;
 
 const BAD_DIRECTORY: &str = "Directory Name cannot contain invalid characters. Valid characters are a-Z, 0-9, '_', '-', '.', \
                              '\\', '/' and ' ' (white space).";
-/// Tags that tables may have.
+/// Tags allowed for tables.
 pub(crate) const TAGS: [&str; 9] = [
     "Survey",
     "Time Series",
@@ -20,7 +20,7 @@ pub(crate) const TAGS: [&str; 9] = [
     "Qualitative",
 ];
 
-/// What a request says of a file: the part `jsonData`.
+/// The description of a file in a request: the part `jsonData`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Described {
     pub(crate) label: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Described {
     pub(crate) tab_ingest: bool,
     pub(crate) force_replace: bool,
     pub(crate) file_to_replace: Option<i64>,
-    /// Of direct uploads.
+    /// For direct uploads.
     pub(crate) storage_identifier: Option<String>,
     pub(crate) file_name: Option<String>,
     pub(crate) mime_type: Option<String>,
@@ -42,9 +42,9 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// From the JSON text of a form; nothing for no text.
+    /// Parses the JSON text of a form; an absent text gives an empty description.
     ///
-    /// Errors: 400 for what is no object, and for a folder with characters that folders may not have.
+    /// Errors: 400 for text that is not an object, and for a folder with characters that are not allowed in folders.
     pub(crate) fn parse(text: Option<&str>) -> Result<Self, ApiError> {
         let text = text.map(str::trim).filter(|it| !it.is_empty());
         let Some(text) = text else { return Ok(Self { tab_ingest: true, ..Self::default() }) };
@@ -53,7 +53,7 @@ impl Described {
         Self::of(&map)
     }
 
-    /// From an object.
+    /// Parses an object.
     pub(crate) fn of(map: &Map<String, Value>) -> Result<Self, ApiError> {
         let text = |name: &str| map.get(name).and_then(Value::as_str).map(str::to_owned);
         let flag = |name: &str| match map.get(name) {
@@ -95,7 +95,7 @@ impl Described {
     }
 }
 
-/// A folder's name without separators at its ends. Errors: 400 for characters that folders may not have.
+/// Returns a folder's name without leading and trailing separators. Errors: 400 for characters that are not allowed.
 pub(crate) fn directory(text: &str) -> Result<String, ApiError> {
     let text = text.trim_matches(|it: char| matches!(it, '/' | '\\' | ' ' | '.' | '-'));
     let is_plain = text.chars().all(unzip::is_folder_character);

@@ -1,8 +1,8 @@
-//! Uploads by URLs that the server signs: the client sends the bytes in one piece or in several, then names them by their
+//! Direct uploads to signed URLs: the client sends the bytes in one or several parts, then refers to them by their
 //! storage identifier (section 6.4 of the contract).
 //!
-//! The bytes go into the server's own store of files, whatever that is. The URL carries its own authority, a signature over its
-//! path and its end, so that whoever holds it needs no token. What was sent and never named by a file is swept.
+//! The bytes go into the server's own store of files, whatever its type. Each URL is authorised by a signature over its
+//! path and expiry, so whoever holds it needs no token. Uploads that no file ever refers to are swept.
 
 use futures_util::TryStreamExt as _;
 use pinakes_blobs::Blob;
@@ -24,11 +24,11 @@ use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{envelope, permissions, signing, site_settings, stored};
 
-/// Bytes of a part when an upload has several.
+/// Size of a part in a multipart upload, in bytes.
 const PART_BYTES: u64 = 1 << 30;
-/// Most parts of an upload.
+/// Maximum number of parts of an upload.
 const PARTS: u64 = 10_000;
-/// Minutes for which the URLs hold.
+/// Validity of the URLs, in minutes.
 const MINUTES: i64 = 60;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -39,47 +39,47 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/datasets/mpupload", abort)
 }
 
-/// An upload that was begun.
+/// An upload that was started.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Begun {
     /// `file1://…`.
     pub storage_identifier: String,
-    /// The dataset for which it was begun.
+    /// The dataset for which it was started.
     pub dataset: i64,
-    /// Who began it.
+    /// The user who started it.
     pub user: i64,
     /// Whether it may have several parts.
     pub is_multipart: bool,
-    /// Parts that came, in order of their numbers.
+    /// Parts received so far, ordered by number.
     pub parts: Vec<Part>,
 }
 
-/// A part that came.
+/// A received part.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Part {
     /// Its number from 1.
     pub number: u64,
-    /// Where it lies.
+    /// Its blob.
     pub blob: String,
     /// Its checksum.
     pub checksum: String,
-    /// What it begins with, hexadecimal.
+    /// Its first bytes, in hexadecimal digits.
     pub head: String,
 }
 
-/// The name of an upload's record: what stands behind `://` in its storage identifier.
+/// Returns the key of an upload's record: the storage identifier after `://`.
 fn key_of(storage_identifier: &str) -> &str {
     storage_identifier.split_once("://").map_or(storage_identifier, |it| it.1)
 }
 
-/// Whether direct upload is switched on, by the setting `:UploadMethods`.
+/// Returns whether direct upload is enabled by the setting `:UploadMethods`.
 fn is_on(view: &mut View<'_>) -> Result<bool, ApiError> {
     let methods = site_settings::get(view, ":UploadMethods")?.unwrap_or_default();
     Ok(methods.split(',').any(|it| it.trim() == "dvwebloader" || it.trim() == "direct"))
 }
 
-/// An upload belongs to a file from now on.
+/// Removes the record of an upload that a file now refers to.
 pub(crate) fn taken(txn: &mut Txn<'_>, storage_identifier: &str) -> Result<(), ApiError> {
     txn.delete(&BEGUN, key_of(storage_identifier))?;
     Ok(())
@@ -153,7 +153,7 @@ async fn find(call: &Call, key: &str) -> Result<Begun, ApiError> {
     found.ok_or_else(|| ApiError::not_found(format!("There is no upload {key}.")))
 }
 
-/// Takes a part: the request is authorised by its signed URL alone.
+/// Receives a part: the request is authorised by its signed URL alone.
 async fn take(mut call: Call) -> Answer {
     if !call.asker.is_signed {
         return Err(ApiError::unauthorized("Bad signed URL"));
@@ -193,7 +193,7 @@ async fn take(mut call: Call) -> Answer {
     Ok(pinakes_http::answer::with_header(response, http::header::ETAG, &format!("\"{checksum}\"")))
 }
 
-/// The upload that the parameters name, if the caller began it.
+/// Returns the upload that the parameters name, after checking that the caller started it.
 async fn named(call: &Call) -> Result<(String, Begun), ApiError> {
     let identifier = call.query.get("storageidentifier").unwrap_or_default();
     let key = key_of(identifier).to_owned();
@@ -228,7 +228,7 @@ async fn complete(mut call: Call) -> Answer {
     envelope::message("Multipart Upload completed")
 }
 
-/// One file of the parts.
+/// Concatenates the parts into one file.
 async fn joined(call: &Call, begun: &Begun) -> Result<Part, ApiError> {
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
     let mut upload = blobs.begin(&tenant).map_err(receive::store_fault)?;
@@ -254,9 +254,9 @@ async fn abort(call: Call) -> Answer {
     Ok(pinakes_http::answer::empty(http::StatusCode::NO_CONTENT))
 }
 
-/// The file that a request names by its storage identifier.
+/// Returns the uploaded file that a request names by its storage identifier.
 ///
-/// Errors: 400 when nothing was sent under it, for another dataset, or its checksum or length is another.
+/// Errors: 400 if nothing was uploaded under it, if it was for another dataset, or if its checksum or length differs.
 pub(crate) async fn claimed(
     call: &Call,
     described: &Described,

@@ -1,4 +1,4 @@
-//! The draft that a change of files belongs to.
+//! The draft for a change of files.
 
 use pinakes_store::{Txn, View};
 
@@ -10,7 +10,7 @@ use crate::grants::Permission;
 use crate::ids::Ids;
 use crate::permissions;
 
-/// The draft of a dataset, whose files are to be changed; one that is opened for it is found by searches from then on.
+/// Opens the draft of a dataset whose files are about to change. A new draft is added to the search index.
 pub(crate) fn open_draft(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -26,9 +26,9 @@ pub(crate) fn open_draft(
     Ok(draft)
 }
 
-/// Lets the caller change the files of a dataset.
+/// Checks that the caller may change the files of a dataset.
 ///
-/// Errors: 403 without the permission, and while a lock forbids it.
+/// Errors: 403 without the permission or because of a lock; 400 because of a review.
 pub(crate) fn require_edit(view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result<(), ApiError> {
     let held = permissions::held(view, asker, dataset.place())?;
     if !held.contains(&Permission::EditDataset) {

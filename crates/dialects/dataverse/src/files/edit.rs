@@ -1,4 +1,4 @@
-//! Changing what a version says of its files, and taking files out of it (section 6.2 of the contract).
+//! Changing the description of files in a version, and removing files from it (section 6.2 of the contract).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -29,7 +29,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/datasets/{id}/deleteFiles", delete_many)
 }
 
-/// A file under change: in the draft of its dataset, which is opened if there is none.
+/// A file being changed in the draft of its dataset, which is created if there is none.
 pub(super) struct Editing {
     found: Found,
     row: Row,
@@ -37,7 +37,7 @@ pub(super) struct Editing {
 }
 
 impl Editing {
-    /// Errors: 403 without the permission; 400 when the newest version has the file no more.
+    /// Begins a change. Errors: 403 without the permission; 400 if the newest version no longer contains the file.
     pub(super) fn begin(
         txn: &mut Txn<'_>,
         call: &Editor,
@@ -56,7 +56,7 @@ impl Editing {
         Ok(Self { found, row, ordinal: draft.ordinal })
     }
 
-    /// Changes the row, and the search with it.
+    /// Changes the row and updates the search index.
     pub(super) fn row(
         &mut self,
         txn: &mut Txn<'_>,
@@ -69,7 +69,7 @@ impl Editing {
         crate::search::index_file(txn, app, &self.found.dataset, &self.found.file)
     }
 
-    /// Changes the data file itself.
+    /// Changes the data file itself and updates the search index.
     fn file(
         &mut self,
         txn: &mut Txn<'_>,
@@ -82,7 +82,7 @@ impl Editing {
     }
 }
 
-/// What a change takes from the request into its transaction.
+/// The parts of the request that a change needs in its transaction.
 #[derive(Clone)]
 pub(super) struct Editor {
     pub(super) app: Dataverse,
@@ -96,7 +96,7 @@ impl Editor {
     }
 }
 
-/// The JSON of a request: the part `jsonData` of a form, or the body itself.
+/// Returns the JSON of a request: the part `jsonData` of a form, or the body itself.
 async fn json_data(call: &mut Call) -> Result<String, ApiError> {
     let is_form = call.header("content-type").is_some_and(|it| it.starts_with("multipart/form-data"));
     if !is_form {
@@ -136,7 +136,7 @@ async fn change(mut call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, envelope::TEXT, text))
 }
 
-/// Errors: 400 when the version was changed after the client read it.
+/// Checks that the version was not changed after the client read it. Errors: 400.
 pub(crate) fn check_time(dataset: &datasets::Dataset, since: &str) -> Result<(), ApiError> {
     let Some(draft) = &dataset.draft else { return Ok(()) };
     let given = crate::clock::parse(since)
@@ -184,7 +184,7 @@ fn apply(
     Ok(())
 }
 
-/// Errors: 400 for a name with characters that names may not have, or without any.
+/// Checks a file name. Errors: 400 for characters that are not allowed, and for an empty name.
 fn checked_label(label: &str) -> Result<String, ApiError> {
     let label = label.trim();
     if label.is_empty() {
@@ -208,7 +208,7 @@ fn check_tags(file: &DataFile, tags: &[String]) -> Result<(), ApiError> {
     }
 }
 
-/// What `GET /api/files/{id}/metadata` shows.
+/// Returns the JSON of `GET /api/files/{id}/metadata`.
 pub(super) fn metadata_json(file: &DataFile, row: &Row) -> Value {
     let mut map = Map::new();
     map.insert("label".into(), row.label.as_str().into());
@@ -271,7 +271,7 @@ async fn restrict(mut call: Call) -> Answer {
             map.get("enableAccessRequest").and_then(Value::as_bool),
             map.get("termsOfAccess").and_then(Value::as_str).map(str::to_owned),
         ),
-        // Nothing but `false` makes a file public.
+        // Only `false` makes a file public.
         _ => (text.trim().to_lowercase().parse().ok(), None, None),
     };
     let wish = wish.ok_or_else(|| {
@@ -346,7 +346,7 @@ pub(super) fn require_edit_or_401(
     permissions::require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
 }
 
-/// The list of texts that a body has under a name. Errors: 400.
+/// Returns the list of texts under a name in the body. Errors: 400.
 async fn texts(call: &mut Call, name: &str) -> Result<Vec<String>, ApiError> {
     let body = call.object().await?;
     let list = body.get(name).and_then(Value::as_array);
@@ -371,7 +371,7 @@ fn merged(there: &[String], given: &[String], replaces: bool) -> Vec<String> {
     list
 }
 
-/// Errors: 401 for those who may not edit the file's dataset.
+/// Checks that the caller may edit the file's dataset. Errors: 401.
 fn require_editor(txn: &mut Txn<'_>, editor: &Editor, wanted: &Wanted) -> Result<(), ApiError> {
     let file = wanted.find(txn)?;
     let place = Found::of(txn, file)?.dataset.place();
@@ -416,7 +416,8 @@ async fn tabular_tags(mut call: Call) -> Answer {
     envelope::message(format!("Tabular tags of file {id} updated."))
 }
 
-/// Takes a file out of the draft of that ordinal. A file that no other version has goes altogether: tells whether.
+/// Removes a file from the draft with that ordinal. Deletes the file if no other version contains it, and returns
+/// whether it did.
 pub(crate) fn remove_from_draft(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -433,7 +434,7 @@ pub(crate) fn remove_from_draft(
     Ok(false)
 }
 
-/// Deletes a file from the draft of its dataset. Tells whether its bytes went too.
+/// Deletes a file from the draft of its dataset. Returns whether the file itself was deleted.
 pub(crate) fn delete_one(
     txn: &mut Txn<'_>,
     app: &Dataverse,

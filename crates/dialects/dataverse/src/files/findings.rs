@@ -1,4 +1,4 @@
-//! What was found in the header of a file, and how it comes into the dataset.
+//! Information from the header of a file, and its transfer to the dataset.
 
 use std::sync::Arc;
 
@@ -14,26 +14,26 @@ use crate::error::ApiError;
 use crate::files::kinds::{self, AUXILIARY, Auxiliary};
 use crate::{changes, collections, stored};
 
-/// What was found in the header of a file.
+/// Information from the header of a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
-    /// For people, if the depositor says nothing.
+    /// Description, used if the depositor gives none.
     pub(crate) description: Option<String>,
     pub(super) registry: Arc<Registry>,
     pub(super) fields: Fields,
-    /// The NcML, without the number of its file.
+    /// The NcML, without its file's number.
     pub(super) beside: Option<Auxiliary>,
 }
 
 impl Found {
-    /// Keeps what stands beside the file.
+    /// Stores the auxiliary file.
     pub(crate) fn put_beside(&self, txn: &mut Txn<'_>, file: i64) -> Result<(), ApiError> {
         let Some(it) = &self.beside else { return Ok(()) };
         let it = Auxiliary { file, ..it.clone() };
         stored::put(txn, &AUXILIARY, &kinds::auxiliary_id(file, &it.format_tag, &it.format_version), &it)
     }
 
-    /// Adds the fields to the draft, those of blocks that the collection uses.
+    /// Adds the fields to the draft, as far as the collection uses their blocks.
     pub(crate) fn put_fields(
         &self,
         txn: &mut Txn<'_>,

@@ -1,7 +1,7 @@
-//! What the header of an added file says: that of FITS fills fields of the dataset, NetCDF and HDF5 get their structure as
-//! NcML beside them, and a box on earth.
+//! Headers of added files: FITS headers fill fields of the dataset; for NetCDF and HDF5, the structure is stored as an
+//! auxiliary NcML file, and a geographic bounding box is added.
 //!
-//! A header that cannot be read says nothing; the file is added all the same. Values that are there are kept.
+//! If a header cannot be read, the file is added all the same. Existing values are kept.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/files/{id}/extractNcml", extract)
 }
 
-/// Makes the NcML of a file anew.
+/// Regenerates the NcML of a file.
 async fn extract(call: Call) -> Answer {
     call.asker.superuser("This API call can be used by superusers only")?;
     let wanted = super::Wanted::of(&call)?;
@@ -48,7 +48,7 @@ async fn extract(call: Call) -> Answer {
     envelope::ok(json!({"result": is_made}))
 }
 
-/// Reads the headers of those files that have one.
+/// Reads the headers of those files that have a supported format.
 pub(crate) async fn read(call: &Call, list: &mut [Incoming]) -> Result<(), ApiError> {
     for it in list.iter_mut() {
         let is_fits = it.content_type == "application/fits";
@@ -83,7 +83,7 @@ fn source(blobs: &Blobs, tenant: &str, blob: Blob) -> Source {
     })
 }
 
-/// Keywords that are told, in the order in which the original tells them.
+/// Keywords that are listed in the description, in the order of the original.
 const TOLD: [&str; 14] = [
     "CRVAL2", "NAXIS", "INSTRUME", "NAXIS1", "NAXIS0", "OBJECT", "FILTER", "TELESCOP", "EXPTIME", "CD1_1",
     "CDELT1", "CRVAL1", "TARGNAME", "DATE-OBS",
@@ -98,7 +98,7 @@ fn of_fits(source: &Source, registry: Arc<Registry>) -> Result<Found, String> {
     let n_axes =
         headers.iter().filter(|it| it.kind == Kind::Image).map(|it| it.axes.len()).max().unwrap_or(0);
     let is_told = |keyword: &str| match keyword {
-        // Axes are counted from 0; a place on the sky has two coordinates.
+        // Axes are counted from 0; a sky position has two coordinates.
         "NAXIS0" => 0 < n_axes,
         "NAXIS1" => 1 < n_axes,
         "CRVAL2" => first("CRVAL1").is_some(),
@@ -156,7 +156,7 @@ fn description(headers: &[Header], told: &[&str]) -> String {
     text
 }
 
-/// The day of a FITS date: `1993-04-22`, with a time behind it or without, or `22/04/93` of the twentieth century.
+/// Returns the date in a FITS value: `1993-04-22`, with or without a time, or `22/04/93` in the twentieth century.
 fn day_of(text: &str) -> Option<String> {
     let number = |it: &str| it.parse::<u32>().ok();
     let day = text.split('T').next()?.trim();

@@ -1,4 +1,4 @@
-//! A file on its way into a dataset: what is known of it before it has a number.
+//! A file being added to a dataset, before it has a number.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::app::{Call, Dataverse};
 use crate::error::ApiError;
 use crate::files::findings::Found;
 
-/// A file that is to be added: its bytes are in the store of files already.
+/// A file to be added; its bytes are already in the store of files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Incoming {
     pub(crate) name: String,
@@ -29,9 +29,9 @@ pub(crate) struct Incoming {
     pub(crate) tags: Vec<String>,
     pub(crate) provenance: Option<String>,
     pub(crate) tab_ingest: bool,
-    /// The file that it takes the place of, and the first of those.
+    /// The file that it replaces, and the first file in that chain of replacements.
     pub(crate) replaces: Option<(i64, i64)>,
-    /// What its header says.
+    /// Information from its header.
     pub(crate) header: Option<Arc<Found>>,
 }
 
@@ -69,16 +69,16 @@ impl Incoming {
     }
 }
 
-/// `file1://18b3972213f-268a1f7a9e5d`.
+/// Generates a storage identifier: `file1://18b3972213f-268a1f7a9e5d`.
 pub(crate) fn new_storage_identifier(app: &Dataverse) -> String {
     let now_ms = app.now_ms();
     let random = app.context.entropy().uuid_at(now_ms).simple().to_string();
     format!("{}://{now_ms:x}-{}", app.settings.storage_driver, &random[random.len() - 12..])
 }
 
-/// Files that the JSON of a whole version describes, which only superusers send: their bytes are not at hand.
+/// Returns the files in the JSON of a whole version, without their bytes. Only superusers may send those.
 ///
-/// Errors: 400 for a file without a name, and for a folder with characters that folders may not have.
+/// Errors: 400 for a file without a name, and for a folder with characters that are not allowed in folders.
 pub(crate) fn of_version_json(app: &Dataverse, list: Option<&Value>) -> Result<Vec<Incoming>, ApiError> {
     let list = match list {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -115,7 +115,7 @@ pub(crate) fn of_version_json(app: &Dataverse, list: Option<&Value>) -> Result<V
     Ok(files)
 }
 
-/// A blob's text as a blob.
+/// Parses a blob.
 pub(crate) fn blob_of(text: &str) -> Result<Blob, ApiError> {
     text.parse().map_err(receive::store_fault)
 }

@@ -1,7 +1,7 @@
-//! Reading deposited tables: a job for each file, kept until it is done, that never locks the dataset.
+//! Ingest of deposited tables: one job per file, stored until it is done; the dataset is never locked.
 //!
-//! The rows become tab-separated text that takes the file's place, beside the file as it was deposited. A table that cannot
-//! be read stays as it came, and says why.
+//! The rows are converted to tab-separated text that replaces the file; the original file is kept. A table that cannot
+//! be read stays as deposited, with the reason recorded.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use crate::notifications::{self, Notice};
 use crate::routing::Routes;
 use crate::{envelope, permissions, site_settings, stored};
 
-/// How long an upload waits for its table to be read: small tables are tables when the answer comes.
+/// How long an upload waits for the ingest: small tables are ingested when the answer is sent.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Tables that one server reads at once.
+/// Number of tables that the server reads concurrently.
 static PLACES: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
 
 const ONLY_TABLES: &str = "This operation is only available for tabular files.";
@@ -31,7 +31,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/files/{id}/uningest", uningest).post("/files/{id}/reingest", reingest)
 }
 
-/// Begins to read tables, and waits a moment until it is done.
+/// Starts to ingest tables, and waits up to [`PATIENCE`] for the end.
 pub(crate) async fn run_soon(app: &Dataverse, db: &Db, files: &[i64]) {
     if files.is_empty() {
         return;
@@ -47,7 +47,7 @@ pub(crate) async fn run_soon(app: &Dataverse, db: &Db, files: &[i64]) {
     }
 }
 
-/// Goes on with what was not done when the server stopped.
+/// Resumes jobs that were not finished when the server stopped.
 pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     let read = |view: &mut View<'_>| rows::ids_of(view, &PENDING, Expr::All);
     let files: Vec<i64> =
@@ -63,11 +63,11 @@ pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What a job needs to know.
+/// A job.
 struct Job {
     file: DataFile,
     label: String,
-    /// Files of whose reading the depositor is told once this one is done.
+    /// Files whose ingest is reported to the depositor once this one is done.
     told: Vec<i64>,
     with_header: bool,
     most_bytes: Option<i64>,
@@ -120,7 +120,7 @@ fn job(view: &mut View<'_>, id: i64) -> Result<Option<Job>, ApiError> {
     Ok(Some(Job { file, label, told, with_header, most_bytes }))
 }
 
-/// The bound that a setting says for a format: a number for all, or an object with `default`.
+/// Returns the size limit for a format in a setting: a number for all formats, or an object with `default`.
 #[expect(clippy::cast_possible_truncation, reason = "bounds beyond 2^53 bytes are none")]
 fn size_limit(text: &str, format: &str) -> Option<i64> {
     let number = |it: &Value| match it {
@@ -135,17 +135,17 @@ fn size_limit(text: &str, format: &str) -> Option<i64> {
         }
         other => number(other),
     }?;
-    // Minus one stands for no bound; other numbers below zero for "none is read".
+    // -1 stands for no limit; other negative numbers disable the ingest.
     let whole = found as i64;
     (whole != -1).then(|| whole.max(0))
 }
 
-/// A number with at least one digit behind the point: `40.0`.
+/// Formats a number with at least one decimal: `40.0`.
 fn decimal(number: f64) -> String {
     format!("{number:?}")
 }
 
-/// A table that was read, and where its rows lie.
+/// A table that was read, and the blob with its rows.
 struct Converted {
     table: Table,
     blob: String,
@@ -177,13 +177,13 @@ fn converted(blobs: &Blobs, tenant: &str, file: &DataFile, with_header: bool) ->
     Ok(Converted { table, size: blob.length, blob: blob.to_string(), header, has_header: with_header })
 }
 
-/// The line of names.
+/// Returns the header line.
 fn header_of(variables: &[Variable]) -> String {
     let names: Vec<String> = variables.iter().map(|it| it.name.replace(['\t', '\n', '\r'], " ")).collect();
     format!("{}\n", names.join("\t"))
 }
 
-/// Tells who deposited tables that they were read, and whether one could not be.
+/// Notifies the depositor of the end of an ingest, and whether a table could not be read.
 fn tell(txn: &mut Txn<'_>, app: &Dataverse, job: &Job, ids: &mut crate::ids::Ids) -> Result<(), ApiError> {
     if job.told.is_empty() {
         return Ok(());
@@ -235,7 +235,7 @@ fn finish(
     crate::search::index_file(txn, app, &dataset, &file)
 }
 
-/// Gives the rows of a file another name, which may get a number where it is taken.
+/// Renames the rows of a file; appends a number if the name is taken.
 fn rename(txn: &mut Txn<'_>, file: &DataFile, label: &str) -> Result<(), ApiError> {
     let all: Vec<Row> = stored::find(txn, &ROW, &Query::filter(Expr::Is("file".into(), file.id.into())))?;
     for mut row in all {
@@ -248,7 +248,7 @@ fn rename(txn: &mut Txn<'_>, file: &DataFile, label: &str) -> Result<(), ApiErro
     Ok(())
 }
 
-/// The variables as `dataTables` shows them.
+/// Returns the variables as JSON for `dataTables`.
 fn tables_json(table: &Table, id: i64, ids: &mut crate::ids::Ids) -> Result<Value, ApiError> {
     let mut variables = Vec::with_capacity(table.variables.len());
     for (index, variable) in table.variables.iter().enumerate() {
@@ -380,7 +380,7 @@ async fn reingest(call: Call) -> Answer {
     envelope::message(format!("Datafile {id} queued for ingest"))
 }
 
-/// The file's table, for those who may have it. Errors: 400 for files that are none.
+/// Checks that a file is a table. Errors: 400.
 pub(crate) fn only_tables(file: &DataFile) -> Result<(), ApiError> {
     if file.original.is_some() { Ok(()) } else { Err(ApiError::bad_request(ONLY_TABLES)) }
 }

@@ -1,4 +1,4 @@
-//! Files as they are sent (section 6.1 of the contract).
+//! Files as JSON (section 6.1 of the contract).
 
 use pinakes_store::View;
 use serde_json::{Map, Value, json};
@@ -9,16 +9,16 @@ use crate::clock;
 use crate::datasets::{self, Dataset, State, Version, version};
 use crate::error::ApiError;
 
-/// What a file's JSON takes from its dataset.
+/// Information about its dataset that a file's JSON needs.
 pub(crate) struct Around {
     /// The version that is shown.
     pub(crate) version: Version,
-    /// (ordinal, day) of each publication, oldest first.
+    /// (ordinal, date) of each publication, oldest first.
     published: Vec<(i64, String)>,
 }
 
 impl Around {
-    /// For the version of that ordinal.
+    /// Reads it for the version with that ordinal.
     pub(crate) fn of(view: &mut View<'_>, dataset: &Dataset, ordinal: i64) -> Result<Self, ApiError> {
         let all = version::newest_first(view, dataset)?;
         let published = all
@@ -34,7 +34,7 @@ impl Around {
         Ok(Self { version, published })
     }
 
-    /// The same when the version is at hand.
+    /// Reads it for a version that is already in memory.
     pub(crate) fn with(view: &mut View<'_>, dataset: &Dataset, version: Version) -> Result<Self, ApiError> {
         if !dataset.was_released() {
             return Ok(Self { version, published: Vec::new() });
@@ -42,7 +42,7 @@ impl Around {
         Ok(Self { version: version.clone(), ..Self::of(view, dataset, version.ordinal)? })
     }
 
-    /// The day on which a file was first published; a later one while an embargo held.
+    /// Returns the date on which a file was first published, or the end of its embargo if that is later.
     pub(crate) fn publication_date<'a>(&'a self, file: &'a DataFile) -> Option<&'a str> {
         let published = self.published.iter().find(|it| file.first <= it.0).map(|it| it.1.as_str())?;
         let embargo = file.embargo.as_ref().map(|it| it.date.as_str());
@@ -50,12 +50,12 @@ impl Around {
     }
 }
 
-/// The tabular form's original, by its media type.
+/// Returns the display name of the original format of a table, from its media type.
 fn original_label(content_type: &str) -> &str {
     types::friendly(content_type)
 }
 
-/// A file in a version.
+/// Returns a file in a version as JSON.
 pub(crate) fn file_json(row: &Row, file: &DataFile, around: &Around) -> Value {
     let mut data = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -123,7 +123,7 @@ pub(crate) fn file_json(row: &Row, file: &DataFile, around: &Around) -> Value {
     json.into()
 }
 
-/// The dataset that a file lies in.
+/// Returns the dataset that contains a file.
 pub(crate) fn dataset_of(view: &mut View<'_>, file: &DataFile) -> Result<Dataset, ApiError> {
     datasets::by_id(view, file.dataset)?
         .ok_or_else(|| ApiError::not_found(format!("Dataset with ID {} not found.", file.dataset)))

@@ -1,8 +1,8 @@
-//! What is kept of files.
+//! Kinds of records for files.
 //!
-//! A *data file* is what was deposited: bytes, checksum, type. A *row* says what a file is called and how it is described in
-//! the versions from the ordinal `since` up to, and not including, `until`; a row without `until` is open. So versions share
-//! rows until one is changed, and neither a new draft nor a publication touches any.
+//! A *data file* is what was deposited: bytes, checksum, type. A *row* holds name and description of a file in the
+//! versions from the ordinal `since` up to, but not including, `until`; a row without `until` is open. Versions
+//! therefore share rows until one is changed, and neither a new draft nor a publication rewrites any.
 
 use pinakes_store::{Column, Identifier, Index, Kind, Type};
 use serde::{Deserialize, Serialize};
@@ -41,24 +41,24 @@ pub(crate) static ROW: Kind = Kind {
     ..Kind::named("dataverse_filerow")
 };
 
-/// The variables of tabular files, by the file's number: body `{"tables": […]}`, as `dataTables` sends them.
+/// The variables of tables, by the file's number: body `{"tables": […]}`, in the form of `dataTables`.
 pub(crate) static TABLE: Kind = Kind::named("dataverse_datatable");
 
-/// Files that are to be read as tables, by number: body `{"file": 44}`, at the last file of an upload with `"told"`, all files
-/// of that upload, whose reading their depositor is told of. Gone when it is done.
+/// Pending ingests by file number: body `{"file": 44}`; for the last file of an upload also `"told"`, all files of that
+/// upload, whose ingest is reported to their depositor. Deleted when done.
 pub(crate) static PENDING: Kind = Kind::named("dataverse_ingest");
 
 /// Provenance, by the file's number: body `{"json": …, "entity": …}`.
 pub(crate) static PROVENANCE: Kind = Kind::named("dataverse_provenance");
 
-/// Requests for access to files, by number: body is a [`AccessRequest`].
+/// Requests for access to files, by number: body is an [`AccessRequest`].
 pub(crate) static REQUEST: Kind = Kind {
     columns: &[Column::one("file", Type::Integer), Column::one("user", Type::Integer)],
     indexes: &[Index::on(&["file"]), Index::on(&["user"])],
     ..Kind::named("dataverse_access_request")
 };
 
-/// Files derived from files, by `{file}/{tag}/{version}`: body is an [`Auxiliary`].
+/// Auxiliary files, derived from files, by `{file}/{tag}/{version}`: body is an [`Auxiliary`].
 pub(crate) static AUXILIARY: Kind = Kind {
     columns: &[Column::one("file", Type::Integer)],
     indexes: &[Index::on(&["file"])],
@@ -66,19 +66,19 @@ pub(crate) static AUXILIARY: Kind = Kind {
     ..Kind::named("dataverse_auxiliary")
 };
 
-/// Uploads that were begun by a URL, by their storage identifier: body is a [`super::direct::Begun`].
+/// Direct uploads that were started, by their storage identifier: body is a [`super::direct::Begun`].
 pub(crate) static BEGUN: Kind = Kind {
     identifiers: &[Identifier { scheme: pinakes_blobs::SCHEME, path: "parts.blob" }],
     ..Kind::named("dataverse_upload")
 };
 
-/// Pictures of datasets, by the dataset's number: body `{"blob": …, "contentType": …}`.
+/// Logos of datasets, by the dataset's number: body `{"blob": …, "contentType": …}`.
 pub(crate) static LOGO: Kind = Kind {
     identifiers: &[Identifier { scheme: pinakes_blobs::SCHEME, path: "blob" }],
     ..Kind::named("dataverse_dataset_logo")
 };
 
-/// What was deposited.
+/// A deposited file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DataFile {
@@ -91,54 +91,54 @@ pub(crate) struct DataFile {
     pub pid: Option<String>,
     /// `file1://18b3972213f-268a1f7a9e5d`.
     pub storage_identifier: String,
-    /// Where the bytes lie, see [`pinakes_blobs::Blob`]; none for files elsewhere.
+    /// Its blob, see [`pinakes_blobs::Blob`]; `None` for files whose bytes are elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
     /// Media type.
     pub content_type: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// `MD5`, `SHA-1`, `SHA-256` or `SHA-512`.
     pub checksum_type: String,
-    /// Hexadecimal digits, of the bytes as they were deposited.
+    /// Checksum of the deposited bytes, in hexadecimal digits.
     pub checksum: String,
-    /// When it was deposited, milliseconds since 1970.
+    /// When it was deposited, in milliseconds since 1970.
     pub created_ms: i64,
     /// Who deposited it.
     pub creator: i64,
     /// Ordinal of the version in which it was added.
     pub first: i64,
-    /// The file that it took the place of.
+    /// The file that it replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<i64>,
-    /// The first of those that followed each other.
+    /// The first file in its chain of replacements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<i64>,
-    /// The file as it was deposited, when it was read as a table.
+    /// The file as it was deposited, if it was ingested as a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original: Option<Original>,
-    /// Fingerprint of the table.
+    /// UNF fingerprint of the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unf: Option<String>,
-    /// Names of the table's variables, when the rows begin without them.
+    /// The header line of the table, if the stored rows lack it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
-    /// Variables and rows of the table.
+    /// Numbers of variables and of rows of the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<(u64, u64)>,
-    /// What the table is about: `Survey`, `Panel`, …
+    /// Tags of the table: `Survey`, `Panel`, …
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The day on which it may be downloaded, and why not before.
+    /// The date from which it may be downloaded, and the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embargo: Option<Until>,
-    /// The day from which on it may not be downloaded any more, and why.
+    /// The last date on which it may be downloaded, and the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Until>,
-    /// Why it could not be read as a table.
+    /// Why the ingest failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingest_fault: Option<String>,
-    /// How often it was downloaded.
+    /// Number of downloads.
     #[serde(skip_serializing_if = "is_zero")]
     pub downloads: u64,
 }
@@ -152,28 +152,28 @@ fn is_zero(it: &u64) -> bool {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Original {
-    /// Where its bytes lie; empty for those that were left behind by an export.
+    /// Its blob; empty if an export left it out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub blob: String,
     /// Media type.
     pub content_type: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Name.
     pub name: String,
 }
 
-/// A day and a reason.
+/// A date and a reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Until {
     /// `2027-01-31`.
     pub date: String,
-    /// Why; may be empty.
+    /// Reason; may be empty.
     #[serde(default)]
     pub reason: String,
 }
 
-/// What a file is called and how it is described in some versions.
+/// Name and description of a file in some versions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Row {
@@ -183,9 +183,9 @@ pub(crate) struct Row {
     pub file: i64,
     /// The dataset.
     pub dataset: i64,
-    /// Ordinal of the first version that has it.
+    /// Ordinal of the first version that contains it.
     pub since: i64,
-    /// Ordinal of the first version that has it no more.
+    /// Ordinal of the first version that no longer contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
     /// Name.
@@ -195,27 +195,27 @@ pub(crate) struct Row {
     pub directory: String,
     /// Description.
     pub description: String,
-    /// `Documentation`, `Data`, `Code`, and what people make up.
+    /// `Documentation`, `Data`, `Code`, and custom ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
-    /// Whether only those who were granted may download it.
+    /// Whether downloads need a grant.
     pub restricted: bool,
-    /// Where it comes from, in words.
+    /// Provenance as free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<String>,
-    /// What people say of the variables of its table, see `variables.rs`.
+    /// User-supplied descriptions of its table's variables, see `variables.rs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Value>,
-    /// Of an open row: what makes its path unique.
+    /// In open rows: the dataset and path, which are unique.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_path: Option<String>,
-    /// Of an open row: by what equal contents are found.
+    /// In open rows: a key for finding equal contents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_sum: Option<String>,
 }
 
 impl Row {
-    /// `folder/name`.
+    /// Returns the path: `folder/name`.
     pub(crate) fn path(&self) -> String {
         match self.directory.as_str() {
             "" => self.label.clone(),
@@ -223,7 +223,7 @@ impl Row {
         }
     }
 
-    /// Whether the version of that ordinal has it.
+    /// Returns whether the version with that ordinal contains it.
     pub(crate) fn is_in(&self, ordinal: i64) -> bool {
         self.since <= ordinal && self.until.is_none_or(|until| ordinal < until)
     }
@@ -237,7 +237,7 @@ pub(crate) struct AccessRequest {
     pub id: i64,
     /// The file.
     pub file: i64,
-    /// Who asks.
+    /// The user who asks.
     pub user: i64,
     /// `created`, `granted` or `rejected`.
     pub state: String,
@@ -245,7 +245,7 @@ pub(crate) struct AccessRequest {
     pub created: String,
 }
 
-/// A file derived from a file.
+/// An auxiliary file, derived from a file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Auxiliary {
@@ -253,32 +253,32 @@ pub(crate) struct Auxiliary {
     pub file: i64,
     /// Number.
     pub id: i64,
-    /// What kind of derivation.
+    /// The type of derivative.
     pub format_tag: String,
-    /// Version of that kind.
+    /// Version of that type.
     pub format_version: String,
-    /// The program that made it.
+    /// The program that created it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Whether everybody may have it once the file is published.
+    /// Whether it is public once the file is published.
     pub is_public: bool,
     /// E.g. `DP`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Media type.
     pub content_type: String,
-    /// Bytes.
+    /// Size in bytes.
     pub file_size: u64,
-    /// Checksum, as the data file's.
+    /// Checksum, in the form of the data file's.
     pub checksum: Value,
-    /// Where the bytes lie.
+    /// Its blob.
     pub blob: String,
 }
 
-/// Origin of auxiliary files that the server makes of a file: those have them who may download the file.
+/// Origin of auxiliary files that the server creates: they may be downloaded by whoever may download the file.
 pub(crate) const MADE_HERE: &str = "pinakes";
 
-/// The record of an auxiliary file.
+/// Returns the record of an auxiliary file.
 pub(crate) fn auxiliary_id(file: i64, tag: &str, version: &str) -> String {
     format!("{file}/{tag}/{version}")
 }

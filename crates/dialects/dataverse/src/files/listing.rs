@@ -29,7 +29,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/dirindex", folders)
 }
 
-/// Which files are asked for.
+/// Filter of files.
 #[derive(Debug, Clone, Default)]
 struct Filter {
     content_type: Option<String>,
@@ -115,7 +115,7 @@ async fn list(call: Call) -> Answer {
         require_files(view, asker, dataset, version)?;
         let around = Around::with(view, dataset, version.clone())?;
         let (n_all, page) = match filter.is_empty() && order == "NameAZ" && limit != u64::MAX {
-            // The page alone is read.
+            // Only the page is read.
             true => {
                 let n_all = super::n_files(view, dataset.id, version.ordinal)?;
                 let page = rows::page_of_version(view, dataset.id, version.ordinal, skip, limit)?;
@@ -214,7 +214,8 @@ async fn categories(call: Call) -> Answer {
         let dataset = wanted.find(view)?;
         crate::datasets::wanted::require_not_kept(view, &asker, &dataset)?;
         let mut names: Vec<String> = ["Documentation", "Data", "Code"].map(str::to_owned).to_vec();
-        // The names are suggestions, which the original gives to everybody, and its tests hold; of the files they say nothing.
+        // As in the original, whose tests require it, everybody gets these names: they are suggestions and disclose
+        // nothing about files.
         let newest = dataset.draft.as_ref().map(|it| it.version);
         let newest = newest.or_else(|| dataset.last.as_ref().map(|it| it.version)).unwrap_or_default();
         let version = version::of_dataset(view, &dataset, newest)?;
@@ -242,7 +243,7 @@ async fn download_count(call: Call) -> Answer {
     Ok(envelope::raw_json(http::StatusCode::OK, &json!({"id": id, "downloadCount": sum})))
 }
 
-/// A folder of a version as a page of links, for programs that crawl.
+/// Answers with a folder of a version as an HTML page of links, for crawlers.
 async fn folders(call: Call) -> Answer {
     let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let version_text = call.query.filled("version").unwrap_or(":latest-published").to_owned();

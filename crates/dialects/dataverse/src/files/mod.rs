@@ -1,14 +1,14 @@
-//! Files of datasets: what is kept of them, how they come, change and go (section 6 of the contract).
+//! Files of datasets: storage, upload, changes and removal (section 6 of the contract).
 //!
 //! | file | what |
 //! |---|---|
-//! | `kinds.rs`, `rows.rs` | what is kept, and which files a version has |
+//! | `kinds.rs`, `rows.rs` | records, and which files a version has |
 //! | `types.rs` | media types |
-//! | `receive.rs`, `unzip.rs`, `room.rs` | bytes on their way in, and how many may come |
-//! | `add.rs`, `direct.rs` | adding and replacing, by upload and by URLs |
+//! | `receive.rs`, `unzip.rs`, `room.rs` | receiving bytes, and limits on them |
+//! | `add.rs`, `direct.rs` | adding and replacing, by upload and by signed URLs |
 //! | `edit.rs`, `availability.rs` | changing and deleting, embargoes and retention |
 //! | `ingest.rs`, `headers.rs` | reading tables, and the headers of FITS, NetCDF and HDF5 |
-//! | `show.rs`, `json.rs` | what is shown |
+//! | `show.rs`, `json.rs` | output |
 
 pub(crate) mod add;
 pub(crate) mod availability;
@@ -56,7 +56,7 @@ pub(crate) use kinds::{DataFile, Row};
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     name: Name,
-    /// The caller, from whom a file may be kept; none when the server itself looks for it.
+    /// The caller, from whom a file may be hidden; `None` if the server itself looks it up.
     asker: Option<Asker>,
 }
 
@@ -67,7 +67,7 @@ enum Name {
 }
 
 impl Wanted {
-    /// Of the path's parameter `id`. Errors: 400 for what is no number.
+    /// Reads the path's parameter `id`. Errors: 400 for text that is not a number.
     pub(crate) fn of(call: &crate::app::Call) -> Result<Self, ApiError> {
         let id = call.param("id");
         let asked = |name| Self { name, asker: Some(call.asker.clone()) };
@@ -83,12 +83,12 @@ impl Wanted {
         Ok(asked(Name::Number(number)))
     }
 
-    /// By its number, whoever asks.
+    /// Selects by number, without a check of visibility.
     pub(crate) fn number(id: i64) -> Self {
         Self { name: Name::Number(id), asker: None }
     }
 
-    /// The file. Errors: 404, for one that is kept from the caller as well.
+    /// Returns the file. Errors: 404, also if it is hidden from the caller.
     pub(crate) fn find(&self, view: &mut View<'_>) -> Result<DataFile, ApiError> {
         let found: Option<DataFile> = match &self.name {
             Name::Number(id) => rows::data_file(view, *id)?,
@@ -117,13 +117,13 @@ impl Wanted {
     }
 }
 
-/// A file with its dataset and the rows that name it.
+/// A file with its dataset and its rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) file: DataFile,
     pub(crate) dataset: Dataset,
     pub(crate) rows: Vec<Row>,
-    /// Ordinals of the versions that are published and not withdrawn.
+    /// Ordinals of the versions that are published and not deaccessioned.
     pub(crate) released: Vec<i64>,
 }
 
@@ -142,34 +142,34 @@ impl Found {
         Ok(Self { file, dataset, rows, released })
     }
 
-    /// The row of the newest published version that has the file.
+    /// Returns the row of the newest published version that contains the file.
     pub(crate) fn published_row(&self) -> Option<&Row> {
         self.released.iter().find_map(|ordinal| self.rows.iter().find(|it| it.is_in(*ordinal)))
     }
 
-    /// The newest row of all.
+    /// Returns the newest row.
     pub(crate) fn newest_row(&self) -> Option<&Row> {
         self.rows.last()
     }
 
-    /// The row of the draft, if it has the file.
+    /// Returns the row in the draft, if that contains the file.
     pub(crate) fn open_row(&self) -> Option<&Row> {
         self.rows.iter().find(|it| it.until.is_none())
     }
 
-    /// Where roles on it count.
+    /// Returns the place at which roles on it apply.
     pub(crate) fn place(&self) -> Place {
         Place::file(self.file.id, self.dataset.id, self.dataset.owner)
     }
 
-    /// Whether it may be downloaded by those who may see it, were it not for roles: neither restricted, nor under embargo,
-    /// nor beyond its retention.
+    /// Returns whether users who may see it may download it without a role: it is neither restricted, nor under
+    /// embargo, nor past its retention period.
     pub(crate) fn is_open(&self, today: &str) -> bool {
         let row = self.published_row().or_else(|| self.newest_row());
         row.is_some_and(|it| !it.restricted) && !is_held_back(&self.file, today)
     }
 
-    /// Whether the caller may download it.
+    /// Returns whether the caller may download it.
     pub(crate) fn may_download(
         &self,
         view: &mut View<'_>,
@@ -197,7 +197,7 @@ impl Found {
             && (self.is_open(today) || held.contains(&Permission::DownloadFile)))
     }
 
-    /// Whether the caller may know that it is there.
+    /// Returns whether the caller may know of its existence.
     pub(crate) fn may_see(&self, view: &mut View<'_>, asker: &Asker) -> Result<bool, ApiError> {
         if wanted::is_dataset_kept_from(view, asker, &self.dataset)? {
             return Ok(false);
@@ -209,13 +209,13 @@ impl Found {
     }
 }
 
-/// Whether an embargo still holds, or the retention is over.
+/// Returns whether a file is under embargo or past its retention period.
 pub(crate) fn is_held_back(file: &DataFile, today: &str) -> bool {
     file.embargo.as_ref().is_some_and(|it| today < it.date.as_str())
         || file.retention.as_ref().is_some_and(|it| it.date.as_str() < today)
 }
 
-/// A draft is dropped: what changed in it is undone. `ordinal` is the draft's.
+/// Undoes the changes of files in a draft that is being deleted. `ordinal` is the draft's.
 pub(crate) fn discard_draft(txn: &mut Txn<'_>, dataset: i64, ordinal: i64) -> Result<(), ApiError> {
     let of = |column: &str| {
         Expr::Is("dataset".into(), dataset.into()).and(Expr::Is(column.into(), ordinal.into()))
@@ -238,7 +238,7 @@ pub(crate) fn discard_draft(txn: &mut Txn<'_>, dataset: i64, ordinal: i64) -> Re
     Ok(())
 }
 
-/// A dataset goes away with all its files.
+/// Removes all files of a dataset that is being deleted.
 pub(crate) fn remove_all(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError> {
     let of = || Expr::Is("dataset".into(), dataset.into());
     for id in rows::ids_of(txn, &ROW, of())? {
@@ -251,7 +251,7 @@ pub(crate) fn remove_all(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError
     Ok(())
 }
 
-/// The files of a version, as `files` of a version has them, by name.
+/// Returns the files of a version by name, as JSON for `files`.
 pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Value>, ApiError> {
     let rows = rows::of_version(view, dataset, ordinal)?;
     if rows.is_empty() {
@@ -263,12 +263,12 @@ pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Resu
     Ok(files.iter().map(|(row, file)| file_json(row, file, &around)).collect())
 }
 
-/// How many files a version has.
+/// Returns the number of files in a version.
 pub(crate) fn n_files(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<u64, ApiError> {
     Ok(view.count(&ROW, &rows::in_version(dataset, ordinal))?)
 }
 
-/// Whether files were added, removed or replaced in the version of that ordinal.
+/// Returns whether files were added, removed or replaced in the version with that ordinal.
 pub(crate) fn changed(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<bool, ApiError> {
     let of = |column: &str| {
         Expr::Is("dataset".into(), dataset.into()).and(Expr::Is(column.into(), ordinal.into()))
@@ -283,19 +283,19 @@ pub(crate) fn changed(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result
     Ok(files(view, "since")? != files(view, "until")?)
 }
 
-/// Whether a version has restricted files.
+/// Returns whether a version has restricted files.
 pub(crate) fn has_restricted(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<bool, ApiError> {
     let restricted = rows::in_version(dataset, ordinal).and(Expr::Is("restricted".into(), true.into()));
     Ok(view.first(&ROW, restricted)?.is_some())
 }
 
-/// A version is released: its files are found by everybody from now on.
+/// Does nothing: rows of files need no change when a version is released.
 pub(crate) fn published(txn: &mut Txn<'_>, dataset: i64, ordinal: i64, now: &str) -> Result<(), ApiError> {
     let _ = (txn, dataset, ordinal, now);
     Ok(())
 }
 
-/// Bytes of all files of a dataset, originals of tables among them.
+/// Returns the size of all files of a dataset in bytes, including the originals of tables.
 pub(crate) fn used_bytes(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiError> {
     let mut sum = 0;
     let mut fault = None;
@@ -309,7 +309,7 @@ pub(crate) fn used_bytes(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiEr
     fault.map_or(Ok(sum), Err)
 }
 
-/// A draft takes the place of the release before it: what it changed belongs to that ordinal.
+/// Assigns the changes of a draft, which replaces the current release, to the ordinal of that release.
 pub(crate) fn merge_draft(txn: &mut Txn<'_>, dataset: i64, current: i64, draft: i64) -> Result<(), ApiError> {
     let of =
         |column: &str| Expr::Is("dataset".into(), dataset.into()).and(Expr::Is(column.into(), draft.into()));
@@ -335,7 +335,7 @@ pub(crate) fn merge_draft(txn: &mut Txn<'_>, dataset: i64, current: i64, draft: 
     Ok(())
 }
 
-/// The rows and data files of a version, by name.
+/// Returns the rows and data files of a version, by name.
 pub(crate) fn all_of(view: &mut View<'_>, version: &Version) -> Result<Vec<(Row, DataFile)>, ApiError> {
     let rows = rows::of_version(view, version.dataset, version.ordinal)?;
     rows::with_files(view, rows)

@@ -1,4 +1,4 @@
-//! Bytes on their way in: forms of several parts, files streamed into the store of files, checksummed as they pass.
+//! Receiving bytes: multipart forms, and files that are streamed into the store of files and checksummed on the way.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -14,12 +14,12 @@ use crate::amounts;
 use crate::error::ApiError;
 use crate::files::checksum::Algorithm;
 
-/// Most bytes of a form's field that is no file.
+/// Maximum size of a form field that is not a file, in bytes.
 const FIELD_BYTES: usize = 16 << 20;
-/// Most fields of a form.
+/// Maximum number of fields of a form.
 const FIELDS: usize = 64;
 
-/// A file that is whole in the store of files, and nobody's until a record names it.
+/// A file that is complete in the store of files; it is swept unless a record refers to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     pub(crate) name: String,
@@ -29,7 +29,7 @@ pub(crate) struct Received {
     pub(crate) head: Vec<u8>,
 }
 
-/// A form: its fields, and the file if one came.
+/// A form: its fields, and the file, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Form {
     pub(crate) fields: Vec<(String, String)>,
@@ -37,23 +37,23 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The value of a field.
+    /// Returns the value of a field.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|it| it.0 == name).map(|it| it.1.as_str())
     }
 }
 
-/// Where received files go.
+/// Destination of received files.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) blobs: Blobs,
     pub(crate) tenant: String,
     pub(crate) algorithm: Algorithm,
-    /// Most bytes of a file, by the server's settings.
+    /// Maximum size of a file, by the server's settings.
     pub(crate) most_bytes: Option<u64>,
 }
 
-/// The bytes of a request as a stream of what arrives.
+/// Returns the bytes of a request as a stream of pieces.
 pub(crate) fn pieces(
     headers: &HeaderMap,
     body: Body,
@@ -71,9 +71,9 @@ pub(crate) fn pieces(
     }))
 }
 
-/// Takes a form. A file's bytes go straight to the store; when the form is cut off, nothing of it stays.
+/// Receives a form. A file's bytes are streamed to the store; if the form is cut off, nothing is kept.
 ///
-/// Errors: the body is no form, is cut off or too large; the store fails.
+/// Errors: the body is not a form, is cut off or too large; the store fails.
 pub(crate) async fn form(
     headers: &HeaderMap,
     body: Body,
@@ -147,7 +147,7 @@ async fn file(mut field: multer::Field<'_>, target: &Target) -> Result<Received,
     }
 }
 
-/// Takes a whole body as a file.
+/// Receives a whole body as a file.
 pub(crate) async fn whole(
     pieces: impl Stream<Item = Result<Bytes, ApiError>>,
     target: &Target,
@@ -169,7 +169,7 @@ pub(crate) async fn whole(
     taking.finish(name, content_type).await
 }
 
-/// A file under way.
+/// A file being received.
 struct Taking {
     upload: pinakes_blobs::Upload,
     checksum: Summing,
@@ -209,7 +209,7 @@ impl Taking {
     }
 }
 
-/// What the store of files says, as an answer.
+/// Converts an error of the store of files into an answer.
 pub(crate) fn store_fault(error: BlobError) -> ApiError {
     match error {
         BlobError::TooLarge { most_bytes } => ApiError::bad_request(format!(

@@ -1,4 +1,4 @@
-//! Replacing files of a dataset by others (section 6.2 of the contract).
+//! Replacing files of a dataset (section 6.2 of the contract).
 
 use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
@@ -23,7 +23,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/datasets/{id}/replaceFiles", replace_files).post("/files/{id}/replace", replace)
 }
 
-/// The file that is to be replaced, if it may be. Errors: 400.
+/// Returns the file that is to be replaced, after checking that it may be. Errors: 400.
 fn replaceable(view: &mut View<'_>, id: &Wanted) -> Result<Found, ApiError> {
     let file = id.find(view)?;
     let found = Found::of(view, file)?;
@@ -33,7 +33,8 @@ fn replaceable(view: &mut View<'_>, id: &Wanted) -> Result<Found, ApiError> {
     Ok(found)
 }
 
-/// Errors: 400 when the new file has the same contents, or is of another type and that is not forced.
+/// Checks that a file may replace another. Errors: 400 if the contents are the same, or the type differs and `force` is
+/// not set.
 fn check_replacement(found: &Found, incoming: &Incoming, force: bool) -> Result<(), ApiError> {
     if found.file.checksum == incoming.checksum {
         return Err(ApiError::bad_request(
@@ -55,7 +56,7 @@ async fn replace(mut call: Call) -> Answer {
     let (asker, find) = (call.asker.clone(), wanted.clone());
     let named = call.query.filled("persistentId").unwrap_or_else(|| call.param("id")).to_owned();
     let read = move |view: &mut View<'_>| {
-        // An unknown file is refused as an unusable request here, not as a missing resource.
+        // An unknown file makes the request invalid (400), instead of a 404.
         let unknown = |error: ApiError| match error.status {
             StatusCode::NOT_FOUND => ApiError::bad_request(format!(
                 "Replacement file not found. There was no file found for ID: {named}"

@@ -1,4 +1,4 @@
-//! How much a dataset may still take: sizes of uploads, numbers of files, quotas.
+//! Limits of a dataset: size of uploads, number of files, quotas.
 
 use pinakes_store::View;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::files::checksum::Algorithm;
 use crate::site_settings;
 
-/// What bounds an upload into a dataset.
+/// Limits for an upload into a dataset.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     pub(crate) algorithm: Algorithm,
@@ -39,7 +39,7 @@ impl Bounds {
     }
 }
 
-/// Errors: 400 when the dataset may hold no more files, or it or its collections no more bytes.
+/// Checks the limits. Errors: 400 if the dataset may hold no more files, or a quota is exceeded.
 pub(crate) fn check(
     view: &mut View<'_>,
     asker: &Asker,
@@ -63,7 +63,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Errors: 400 when the dataset may not hold so many more files.
+/// Checks the number of files. Errors: 400 if the dataset may not hold so many more.
 pub(crate) fn check_count(
     view: &mut View<'_>,
     asker: &Asker,
@@ -84,7 +84,7 @@ pub(crate) fn check_count(
     Ok(())
 }
 
-/// Bytes that the quotas of a dataset and of all collections above it leave; `None` without quotas.
+/// Returns the bytes left by the quotas of a dataset and of all collections above it; `None` without quotas.
 pub(crate) fn bytes_left(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<u64>, ApiError> {
     let room = |quota: i64, used: u64| u64::try_from(quota).unwrap_or(0).saturating_sub(used);
     let mut left = match dataset.quota_bytes {

@@ -1,4 +1,4 @@
-//! Which files a version has, and how that changes.
+//! Rows of files: the files of each version, and their changes.
 
 use pinakes_store::{Direction, End, Expr, Kind, Query, Txn, View};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use super::kinds::{AUXILIARY, DATA_FILE, DataFile, PENDING, PROVENANCE, REQUEST,
 use crate::error::ApiError;
 use crate::stored;
 
-/// Longest run of numbers that is tried for a name that is taken.
+/// Largest number that is tried as a suffix for a name that is taken.
 const NAMES: u32 = 100_000;
 
-/// The condition of the rows of a version.
+/// Returns the condition of the rows of a version.
 pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
     let upto = Expr::Range("since".into(), End::Open, End::Included(ordinal.into()));
     let open = Expr::Is("until".into(), pinakes_store::Value::Null);
@@ -18,7 +18,7 @@ pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
     Expr::Is("dataset".into(), dataset.into()).and(upto).and(Expr::Or(vec![open, later]))
 }
 
-/// The rows of a version, by name.
+/// Returns the rows of a version, ordered by name.
 pub(crate) fn of_version(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Row>, ApiError> {
     let mut rows = Vec::new();
     each_of_version(view, dataset, ordinal, |row| rows.push(row))?;
@@ -26,7 +26,7 @@ pub(crate) fn of_version(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Res
     Ok(rows)
 }
 
-/// Hands the rows of a version to `visit`, in no order: there may be more than a page holds.
+/// Passes the rows of a version to `visit`, in no particular order: there may be more than a page holds.
 pub(crate) fn each_of_version(
     view: &mut View<'_>,
     dataset: i64,
@@ -48,7 +48,7 @@ pub(crate) fn each_of_version(
     fault.map_or(Ok(()), Err)
 }
 
-/// A page of the rows of a version, by name.
+/// Returns a page of the rows of a version, ordered by name.
 pub(crate) fn page_of_version(
     view: &mut View<'_>,
     dataset: i64,
@@ -61,19 +61,19 @@ pub(crate) fn page_of_version(
     stored::find(view, &ROW, &query)
 }
 
-/// All rows of a file, oldest first.
+/// Returns all rows of a file, oldest first.
 pub(crate) fn of_file(view: &mut View<'_>, file: i64) -> Result<Vec<Row>, ApiError> {
     let mut rows: Vec<Row> = stored::find_by(view, &ROW, "file", file)?;
     rows.sort_by_key(|it| it.since);
     Ok(rows)
 }
 
-/// The data file of that number.
+/// Returns the data file with that number.
 pub(crate) fn data_file(view: &mut View<'_>, id: i64) -> Result<Option<DataFile>, ApiError> {
     stored::get(view, &DATA_FILE, &id.to_string())
 }
 
-/// The data files of rows, in their order; a row without one is left out.
+/// Returns rows with their data files, in order; a row without data file is left out.
 pub(crate) fn with_files(view: &mut View<'_>, rows: Vec<Row>) -> Result<Vec<(Row, DataFile)>, ApiError> {
     let mut all = Vec::with_capacity(rows.len());
     for some in rows.chunks(512) {
@@ -87,7 +87,7 @@ pub(crate) fn with_files(view: &mut View<'_>, rows: Vec<Row>) -> Result<Vec<(Row
     Ok(all)
 }
 
-/// The variables of a file's table.
+/// Returns the variables of a file's table.
 pub(crate) fn tables(view: &mut View<'_>, file: i64) -> Result<Option<Value>, ApiError> {
     let record = view.get(&TABLE, &file.to_string())?;
     Ok(match record {
@@ -101,7 +101,7 @@ pub(crate) fn put_file(txn: &mut Txn<'_>, file: &DataFile) -> Result<(), ApiErro
     stored::put(txn, &DATA_FILE, &file.id.to_string(), file)
 }
 
-/// Stores a row, with what is looked up of it while it is open.
+/// Stores a row, with its look-up keys while it is open.
 pub(crate) fn put_row(txn: &mut Txn<'_>, mut row: Row, checksum: &str) -> Result<Row, ApiError> {
     let is_open = row.until.is_none();
     row.open_path = is_open.then(|| format!("{}/{}", row.dataset, row.path()));
@@ -110,13 +110,13 @@ pub(crate) fn put_row(txn: &mut Txn<'_>, mut row: Row, checksum: &str) -> Result
     Ok(row)
 }
 
-/// Whether an open row of the dataset has that path.
+/// Returns whether an open row of the dataset has that path.
 pub(crate) fn is_taken(view: &mut View<'_>, dataset: i64, path: &str) -> Result<bool, ApiError> {
     let wanted = format!("{dataset}/{path}");
     Ok(view.first(&ROW, Expr::Is("openPath".into(), wanted.into()))?.is_some())
 }
 
-/// The name, or the first of `name-1.ext`, `name-2.ext`, … that no open row of the folder has.
+/// Returns the name, or the first of `name-1.ext`, `name-2.ext`, … that no open row in the folder has.
 pub(crate) fn free_label(
     view: &mut View<'_>,
     dataset: i64,
@@ -133,7 +133,7 @@ pub(crate) fn free_label(
         None => (label, ""),
     };
     let numbered = |n: u32| format!("{stem}-{n}{extension}");
-    // Doubling, then halving: names are mostly taken from 1 on without gaps.
+    // Exponential, then binary search: numbers are mostly taken from 1 on without gaps.
     let (mut taken, mut free) = (0, 1);
     while is_taken(view, dataset, &path(&numbered(free)))? {
         (taken, free) = (free, free * 2);
@@ -153,7 +153,7 @@ pub(crate) fn free_label(
     Ok(numbered(free))
 }
 
-/// A file of the dataset with the same contents: the name under which it stands.
+/// Returns the row of a file in the dataset with the same contents.
 pub(crate) fn same_content(
     view: &mut View<'_>,
     dataset: i64,
@@ -164,8 +164,8 @@ pub(crate) fn same_content(
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// Changes the open row of a file in the draft of that ordinal: in place when it was begun there, else as a new row that
-/// takes its place. `id` is the number of the new row.
+/// Changes the open row of a file in the draft with that ordinal: in place if the row begins there, otherwise as a new
+/// row that replaces it. `id` is the number of the new row.
 pub(crate) fn change(
     txn: &mut Txn<'_>,
     row: Row,
@@ -184,7 +184,7 @@ pub(crate) fn change(
     put_row(txn, next, checksum)
 }
 
-/// Ends a row before the version of that ordinal; one that was begun there goes. Tells whether it went.
+/// Ends a row before the version with that ordinal; deletes a row that begins there. Returns whether it was deleted.
 pub(crate) fn close(txn: &mut Txn<'_>, mut row: Row, ordinal: i64) -> Result<bool, ApiError> {
     if row.since == ordinal {
         txn.delete(&ROW, &row.id.to_string())?;
@@ -195,7 +195,7 @@ pub(crate) fn close(txn: &mut Txn<'_>, mut row: Row, ordinal: i64) -> Result<boo
     Ok(false)
 }
 
-/// Removes a file that no row names any more, with all that belongs to it.
+/// Removes a file that no row refers to, with everything that belongs to it.
 pub(crate) fn forget_file(txn: &mut Txn<'_>, file: i64) -> Result<(), ApiError> {
     let id = file.to_string();
     for kind in [&DATA_FILE, &TABLE, &PENDING, &PROVENANCE] {
@@ -216,7 +216,7 @@ fn remove_where(txn: &mut Txn<'_>, kind: &'static Kind, column: &str, number: i6
     Ok(())
 }
 
-/// The ids of the records of a query, however many there are.
+/// Returns the ids of all records that match a filter.
 pub(crate) fn ids_of(
     view: &mut View<'_>,
     kind: &'static Kind,

@@ -1,4 +1,4 @@
-//! Showing files (section 6.2 of the contract).
+//! Reading files (section 6.2 of the contract).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -33,7 +33,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/files/{id}/redetect", redetect)
 }
 
-/// The version that `text` means for a file; withdrawn ones are for those who may see drafts.
+/// Returns the version that `text` selects for a file; deaccessioned ones only for callers who may see drafts.
 fn version_of(
     view: &mut View<'_>,
     asker: &Asker,
@@ -112,7 +112,7 @@ async fn cite(call: Call) -> Answer {
     envelope::message(call.db().read(Weight::Point, read).await?)
 }
 
-/// A file's citation as reference managers read it: that of the newest version that the caller sees, with the file's name.
+/// Answers with a file's citation for reference managers, in the newest version that the caller may see.
 async fn cite_as(call: Call) -> Answer {
     let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let format = Format::named(call.param("format"))?;
@@ -129,7 +129,8 @@ async fn cite_as(call: Call) -> Answer {
     text_answer(format.media_type(), call.db().read(Weight::Point, read).await?)
 }
 
-/// `text/plain` JSON of what the newest published version says.
+/// Answers with the description of a file in its newest published version (or, without one, its newest), as JSON with
+/// the media type `text/plain`.
 async fn metadata(call: Call) -> Answer {
     let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let read = move |view: &mut View<'_>| {
@@ -163,7 +164,7 @@ async fn draft_metadata(call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, envelope::TEXT, json.to_string()))
 }
 
-/// The file, for callers who may know that it is there. Errors: 401, 404.
+/// Returns the file, after checking that the caller may know of its existence. Errors: 401, 404.
 async fn seen(call: &Call) -> Result<Found, ApiError> {
     let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
     let read = move |view: &mut View<'_>| {

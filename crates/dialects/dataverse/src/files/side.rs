@@ -1,4 +1,4 @@
-//! What stands beside a file: auxiliary files, provenance.
+//! Auxiliary files and provenance.
 
 use http::StatusCode;
 use http::header::CONTENT_DISPOSITION;
@@ -124,9 +124,9 @@ async fn get_auxiliary(call: Call) -> Answer {
             it.ok_or_else(|| ApiError::not_found(format!("Auxiliary file {tag}/{version} not found.")))?;
         let is_published = found.published_row().is_some();
         let may = match it.is_public && is_published {
-            // What the server made tells what is in the file.
+            // Files that the server created reveal the contents of the file.
             true if it.origin.as_deref() == Some(MADE_HERE) => found.may_download(view, &asker, &today)?,
-            // What was made to be shown may be had where the file itself may not.
+            // Others were made public on purpose, even if the file itself is restricted.
             true => !super::is_held_back(&found.file, &today) || found.may_download(view, &asker, &today)?,
             false => permissions::may(view, &asker, found.dataset.place(), Permission::EditDataset)?,
         };
@@ -149,7 +149,7 @@ async fn get_auxiliary(call: Call) -> Answer {
     };
     let name = format!("{label}.{}_{}{extension}", it.format_tag, it.format_version);
     let name = name.replace(['"', '\\'], "_");
-    // Of what others made nobody knows how its letters are written.
+    // The character encoding of files from others is unknown.
     let is_ours = it.origin.as_deref() == Some(MADE_HERE);
     let charset = if is_ours { ";charset=UTF-8" } else { "" };
     let content_type = format!("{}; name=\"{name}\"{charset}", it.content_type);
@@ -189,7 +189,7 @@ async fn delete_auxiliary(call: Call) -> Answer {
     envelope::message("Auxiliary file deleted.")
 }
 
-/// Errors: 403 while provenance is not switched on.
+/// Checks that provenance is enabled. Errors: 403.
 async fn check_provenance(call: &Call) -> Result<(), ApiError> {
     let read = |view: &mut View<'_>| site_settings::is_true(view, ":ProvCollectionEnabled", false);
     match call.db().read(Weight::Point, read).await? {

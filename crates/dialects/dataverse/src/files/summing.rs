@@ -1,4 +1,4 @@
-//! The checksum of a file on its way in, made beside its arrival: MD5 alone takes longer than many disks.
+//! The checksum of a file being received, computed in parallel: MD5 alone is slower than many disks.
 
 use bytes::Bytes;
 use tokio::task::JoinHandle;
@@ -6,10 +6,10 @@ use tokio::task::JoinHandle;
 use crate::error::ApiError;
 use crate::files::checksum::{Algorithm, Checksum};
 
-/// What waits before it is summed on another thread: a small file never leaves its own.
+/// Amount that is collected before it is summed on another thread: a small file stays on its own thread.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A checksum under way. At most two batches are in memory: one being summed, one that fills.
+/// A checksum being computed. At most two batches are in memory: one that is being summed, and one that is filling up.
 pub(super) struct Summing {
     state: State,
     waiting: Vec<Bytes>,
@@ -19,7 +19,7 @@ pub(super) struct Summing {
 enum State {
     Here(Checksum),
     Elsewhere(JoinHandle<Checksum>),
-    /// The thread that had it ended.
+    /// The thread that computed it failed.
     Lost,
 }
 
@@ -42,7 +42,7 @@ impl Summing {
         Self { state: State::Here(Checksum::new(algorithm)), waiting: Vec::new(), waiting_bytes: 0 }
     }
 
-    /// Takes the next piece; waits while summing is slower than the file's source.
+    /// Adds the next piece; waits while summing is slower than the file's source.
     pub(super) async fn take(&mut self, piece: Bytes) -> Result<(), ApiError> {
         self.waiting_bytes += piece.len();
         self.waiting.push(piece);
@@ -56,7 +56,7 @@ impl Summing {
         Ok(())
     }
 
-    /// The checksum of all that was taken, in hexadecimal digits.
+    /// Returns the checksum of all pieces, in hexadecimal digits.
     pub(super) async fn finish(self) -> Result<String, ApiError> {
         Ok(summed(self.state.back().await?, &self.waiting).finish())
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::super::checksum::checksum_of;
     use super::*;
 
-    /// A file of `length` bytes in pieces of `piece` bytes has the checksum of the whole.
+    /// Checks that a file of `length` bytes in pieces of `piece` bytes has the checksum of the whole.
     fn check(length: usize, piece: usize) {
         let file: Vec<u8> = (0..length).map(|at| (at / 7 % 251) as u8).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,19 +1,19 @@
-//! Media types of files: what their first bytes and names say, and what people call them.
+//! Media types of files: detection by content and name, and display names.
 
 use pinakes_tabular::{Format, sniff, stata_format};
 
-/// First bytes of a file that are looked at.
+/// Number of first bytes that detection uses.
 pub(crate) const HEAD_BYTES: usize = 1024;
 
-/// Tab-separated text of a table that was read.
+/// Tab-separated text of an ingested table.
 pub(crate) const TAB: &str = "text/tab-separated-values";
 
-/// What stands for "not known".
+/// Media type of unknown files.
 pub(crate) const UNKNOWN: &str = "application/octet-stream";
-/// A workspace of R.
+/// An R workspace.
 const R_WORKSPACE: &str = "application/x-rlang-transport";
 
-/// (whole name, media type), of files that have no extension.
+/// (file name, media type) of files without an extension.
 const BY_NAME: &[(&str, &str)] = &[
     ("Dockerfile", "application/x-docker-file"),
     ("Makefile", "text/x-makefile"),
@@ -111,7 +111,7 @@ const BY_EXTENSION: &[(&str, &str)] = &[
     ("zsav", "application/x-spss-sav"),
 ];
 
-/// (media type, what people call it).
+/// (media type, display name).
 const FRIENDLY: &[(&str, &str)] = &[
     ("application/dbase", "dBASE Table"),
     ("application/dicom", "DICOM Image"),
@@ -196,13 +196,13 @@ fn bare(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// What people call a media type; the type itself when they have no name for it.
+/// Returns the display name of a media type; the type itself if it has none.
 pub(crate) fn friendly(media_type: &str) -> &str {
     let bare = bare(media_type);
     FRIENDLY.iter().find(|it| it.0 == bare).map_or(bare, |it| it.1)
 }
 
-/// The part of a media type by which searches are narrowed: `Image`, `Tabular Data`, …
+/// Returns the file type for search facets: `Image`, `Tabular Data`, …
 pub(crate) fn group(media_type: &str) -> &'static str {
     let bare = bare(media_type);
     match bare {
@@ -248,7 +248,7 @@ pub(crate) fn group(media_type: &str) -> &'static str {
     }
 }
 
-/// The table format that a media type stands for, if files of it are read as tables.
+/// Returns the table format of a media type, if such files are ingested.
 pub(crate) fn tabular(media_type: &str) -> Option<Format> {
     Some(match bare(media_type) {
         "text/csv" | "text/comma-separated-values" => Format::Csv,
@@ -266,7 +266,7 @@ pub(crate) fn tabular(media_type: &str) -> Option<Format> {
     })
 }
 
-/// The name of a table format in settings: `csv`, `dta`, `sav`, …
+/// Returns the name of a table format in settings: `csv`, `dta`, `sav`, …
 pub(crate) fn tabular_setting(media_type: &str) -> &'static str {
     match tabular(media_type) {
         Some(Format::Csv) => "csv",
@@ -280,7 +280,7 @@ pub(crate) fn tabular_setting(media_type: &str) -> &'static str {
     }
 }
 
-/// The media type of a file: the client's, unless it says nothing or the first bytes say better.
+/// Returns the media type of a file: the client's, unless that is unspecific or the content shows a better one.
 pub(crate) fn detect(claimed: Option<&str>, name: &str, head: &[u8]) -> String {
     let claimed = claimed.map(str::trim).filter(|it| {
         let unknown = ["", UNKNOWN, "application/binary", "text/plain", "application/x-stata-dta"];
@@ -288,7 +288,8 @@ pub(crate) fn detect(claimed: Option<&str>, name: &str, head: &[u8]) -> String {
     });
     if let Some(found) = by_content(head) {
         let is_better = claimed.is_none() || tabular(found).is_some() || found == "application/zip";
-        // Office documents and others are zip files by their bytes and something else by their names; R packs its workspaces.
+        // Office documents and others are zip archives by content and something else by name; R compresses its
+        // workspaces.
         let named = by_name(name)
             .filter(|it| found == "application/zip" || (found == "application/gzip" && *it == R_WORKSPACE));
         if is_better {
@@ -304,7 +305,7 @@ pub(crate) fn detect(claimed: Option<&str>, name: &str, head: &[u8]) -> String {
     }
 }
 
-/// By the name alone.
+/// Returns the media type by name alone.
 fn by_name(name: &str) -> Option<&'static str> {
     if let Some(found) = BY_NAME.iter().find(|it| it.0 == name) {
         return Some(found.1);
@@ -314,7 +315,7 @@ fn by_name(name: &str) -> Option<&'static str> {
     BY_EXTENSION.iter().find(|it| it.0 == extension).map(|it| it.1)
 }
 
-/// By the first bytes.
+/// Returns the media type by content.
 fn by_content(head: &[u8]) -> Option<&'static str> {
     match sniff(head) {
         Some(Format::Stata) => {
@@ -350,7 +351,7 @@ fn by_content(head: &[u8]) -> Option<&'static str> {
     begins.iter().find(|it| head.starts_with(it.0)).map(|it| it.1)
 }
 
-/// Text without an extension that is known: its characters are told.
+/// Returns the media type of a file without a known extension: text with its character set, if it is text.
 fn by_text(name: &str, head: &[u8]) -> String {
     let is_text = !head.is_empty()
         && !head.contains(&0)

@@ -1,4 +1,4 @@
-//! Archives that are unpacked when they come: their entries become files, their folders directory labels.
+//! Unpacking of uploaded archives: entries become files, their folders directory labels.
 
 use std::io::{Read, Seek, Write};
 
@@ -10,26 +10,26 @@ use crate::amounts::size_text;
 use crate::error::ApiError;
 use crate::files::checksum::Checksum;
 
-/// Most entries that are unpacked, unless the setting `:ZipUploadFilesLimit` says another number.
+/// Maximum number of entries, unless the setting `:ZipUploadFilesLimit` overrides it.
 pub(crate) const ENTRIES: usize = 1000;
-/// Most bytes that all entries together may have for each byte of the archive, beyond which it is taken for a bomb.
+/// Maximum ratio of the size of all entries to that of the archive, beyond which it is considered a zip bomb.
 const EXPANSION: u64 = 1000;
-/// Bytes that entries may have whatever the archive's size.
+/// Total size of entries, in bytes, that is allowed whatever the archive's size.
 const SMALL_BYTES: u64 = 64 << 20;
 /// Longest path of an entry, in bytes.
 const PATH_BYTES: usize = 1000;
 
-/// What became of an archive.
+/// Result of unpacking.
 pub(crate) enum Unpacked {
     /// Its entries: (folder, file).
     Files(Vec<(String, Received)>),
-    /// It is no archive that can be unpacked, and is kept as it is.
+    /// It is not an archive that can be unpacked, and is kept as it is.
     AsItIs,
 }
 
-/// Unpacks an archive that is in the store of files. Runs on a thread that may wait.
+/// Unpacks an archive from the store of files. Must run on a thread that may block.
 ///
-/// Errors: too many entries, a bomb; the store fails. What was unpacked until then is nobody's and is swept.
+/// Errors: too many entries, a zip bomb; the store fails. Entries unpacked until then are swept.
 pub(crate) fn unpack(target: &Target, archive: &Received, most_entries: usize) -> Result<Unpacked, ApiError> {
     let mut local = tempfile::tempfile().map_err(|error| disk_fault(&error))?;
     let mut reader = target.blobs.reader(&target.tenant, &archive.blob, None).map_err(store_fault)?;
@@ -104,7 +104,8 @@ fn disk_fault(error: &std::io::Error) -> ApiError {
     ApiError::internal("The archive cannot be unpacked. More details available at the server logs.")
 }
 
-/// Folder and name of an entry; `None` for what systems leave in archives, and for paths that lead elsewhere.
+/// Returns folder and name of an entry; `None` for metadata of operating systems, and for paths that lead out of the
+/// archive.
 fn place_of(path: &str) -> Option<(String, String)> {
     if PATH_BYTES < path.len() || path.contains('\0') {
         return None;
@@ -120,12 +121,12 @@ fn place_of(path: &str) -> Option<(String, String)> {
     Some((folder, clean_name(name)))
 }
 
-/// Whether a folder's name may hold the character.
+/// Returns whether a folder's name may contain the character.
 pub(crate) fn is_folder_character(it: char) -> bool {
     it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.' | '\\' | '/' | ' ')
 }
 
-/// A file's name without the characters that names may not hold, and none that leads to a folder.
+/// Returns a file's name without folders and without characters that are not allowed.
 pub(crate) fn clean_name(name: &str) -> String {
     let cleaned: String = name
         .chars()
@@ -134,7 +135,7 @@ pub(crate) fn clean_name(name: &str) -> String {
     if matches!(cleaned.trim(), "" | "." | "..") { "file".to_owned() } else { cleaned }
 }
 
-/// A source whose bytes are checksummed as they are read.
+/// A reader that computes the checksum of the bytes that are read.
 struct Reading<R> {
     source: R,
     checksum: Checksum,

@@ -1,6 +1,7 @@
-//! What people say of the variables of a table: labels, questions, notes, weights, groups. `PUT /api/edit/{id}` takes it as DDI.
+//! User-supplied descriptions of a table's variables: labels, questions, notes, weights, groups. `PUT /api/edit/{id}`
+//! takes them as DDI.
 //!
-//! It belongs to a version: a row of the file keeps it beside the table, which stays as it was read.
+//! They belong to a version: a row of the file stores them, and the ingested table stays unchanged.
 
 use pinakes_store::{Txn, View};
 use quick_xml::events::{BytesStart, Event};
@@ -13,16 +14,16 @@ use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 
-/// Deepest nesting of elements that is followed.
+/// Maximum nesting of elements.
 const DEPTH: usize = 16;
-/// Most elements of a body.
+/// Maximum number of elements of a body.
 const ELEMENTS: usize = 1_000_000;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes.put("/edit/{id}", edit)
 }
 
-/// An element with what is in it.
+/// An element with its contents.
 #[derive(Debug, Default)]
 struct Element {
     name: String,
@@ -45,7 +46,7 @@ impl Element {
         named.map(|it| it.text.trim()).find(|it| !it.is_empty())
     }
 
-    /// The elements of that name here and below.
+    /// Collects the outermost descendants with that name.
     fn gather<'e>(&'e self, name: &str, into: &mut Vec<&'e Self>) {
         for it in &self.children {
             if it.name == name {
@@ -69,9 +70,9 @@ fn begun(start: &BytesStart<'_>) -> Element {
     }
 }
 
-/// Reads a document. Entities that it defines itself are not followed.
+/// Parses a document. Entities that it defines itself are not expanded.
 ///
-/// Errors: 400 for what is no XML, nested too deeply or too large.
+/// Errors: 400 for invalid XML, and for documents nested too deeply or too large.
 fn parse(bytes: &[u8]) -> Result<Element, ApiError> {
     let bad = |why: String| ApiError::bad_request(format!("The DDI cannot be read: {why}"));
     let mut reader = quick_xml::Reader::from_reader(bytes);
@@ -117,9 +118,9 @@ fn parse(bytes: &[u8]) -> Result<Element, ApiError> {
     Ok(open.pop().unwrap_or_default())
 }
 
-/// What a document says: variables by number, and groups.
+/// Returns the descriptions in a document: variables by number, and groups.
 ///
-/// Errors: 400 for numbers that cannot be read.
+/// Errors: 400 for invalid numbers.
 fn said(document: &Element) -> Result<Value, ApiError> {
     let (mut found, mut groups) = (Vec::new(), Vec::new());
     document.gather("var", &mut found);
@@ -177,7 +178,7 @@ fn variable(it: &Element) -> Result<Value, ApiError> {
     }))
 }
 
-/// The variables of a file's table, as a version with that ordinal says them.
+/// Returns the variables of a file's table, with their descriptions in the version with that ordinal.
 pub(crate) fn tables_in(view: &mut View<'_>, file: i64, ordinal: i64) -> Result<Option<Value>, ApiError> {
     let Some(mut tables) = rows::tables(view, file)? else { return Ok(None) };
     let row = rows::of_file(view, file)?.into_iter().find(|it| it.is_in(ordinal));

@@ -1,4 +1,4 @@
-//! The fuzz targets of this crate on mutated inputs of a fixed seed; `just fuzz` tries them for longer.
+//! Runs the fuzz targets of this crate on inputs mutated with a fixed seed; `just fuzz` runs them for longer.
 
 #[path = "../../fuzz/fuzz_targets/deposit_blocks.rs"]
 #[allow(unused_attributes, reason = "`no_main` is for the fuzzer's build")]

@@ -1,4 +1,4 @@
-//! Groups of addresses: whoever asks from one of them is in the group. `/api/admin/groups/ip`.
+//! IP groups: requests from one of their addresses are in the group. `/api/admin/groups/ip`.
 
 use std::net::IpAddr;
 
@@ -11,14 +11,14 @@ use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, groups, stored};
 
-/// Groups of addresses by number: body is an [`AddressGroup`].
+/// IP groups by number: body is an [`AddressGroup`].
 pub(crate) static ADDRESS_GROUP: Kind = Kind {
     columns: &[Column::one("alias", Type::Text)],
     indexes: &[Index::unique(&["alias"])],
     ..Kind::named("dataverse_address_group")
 };
 
-/// A group of addresses.
+/// An IP group.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AddressGroup {
     /// Number.
@@ -27,10 +27,10 @@ pub(crate) struct AddressGroup {
     pub alias: String,
     /// Name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub description: String,
-    /// From and to, both included.
+    /// First and last address of each range, both included.
     pub ranges: Vec<(IpAddr, IpAddr)>,
 }
 
@@ -64,14 +64,14 @@ impl AddressGroup {
     }
 }
 
-/// The groups that an address is in.
+/// Returns the groups that contain an address.
 pub(crate) fn of(view: &mut View<'_>, address: Option<IpAddr>) -> Result<Vec<String>, ApiError> {
     let Some(address) = address else { return Ok(Vec::new()) };
     let all: Vec<AddressGroup> = stored::find(view, &ADDRESS_GROUP, &Query::filter(Expr::All))?;
     Ok(all.iter().filter(|it| it.has(address)).map(AddressGroup::identifier).collect())
 }
 
-/// The group of that short name.
+/// Returns the group with that short name.
 pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<AddressGroup>, ApiError> {
     let found = view.first(&ADDRESS_GROUP, Expr::Is("alias".into(), alias.into()))?;
     found.as_ref().map(stored::parsed).transpose()
@@ -108,7 +108,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, all).await?)
 }
 
-/// Ranges and single addresses of a body. Errors: 400 that names what is no address.
+/// Returns the ranges and single addresses in a body. Errors: 400 that names the invalid address.
 fn read_ranges(body: &Map<String, Value>) -> Result<Vec<(IpAddr, IpAddr)>, ApiError> {
     let address = |value: Option<&Value>| -> Result<IpAddr, ApiError> {
         let text = value.and_then(Value::as_str).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Groups of mail domains: whoever confirmed an address of one of them is in the group. `/api/admin/groups/domain`.
+//! Mail-domain groups: users with a confirmed address of one of their domains are in the group.
+//! `/api/admin/groups/domain`.
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use regex::RegexBuilder;
@@ -11,7 +12,7 @@ use crate::routing::Routes;
 use crate::users::User;
 use crate::{envelope, groups, stored};
 
-/// Groups of mail domains by number: body is a [`DomainGroup`].
+/// Mail-domain groups by number: body is a [`DomainGroup`].
 pub(crate) static DOMAIN_GROUP: Kind = Kind {
     columns: &[
         Column::one("alias", Type::Text),
@@ -22,14 +23,14 @@ pub(crate) static DOMAIN_GROUP: Kind = Kind {
     ..Kind::named("dataverse_domain_group")
 };
 
-/// Most domains, or patterns, of one group.
+/// Maximum number of domains, or patterns, per group.
 const DOMAINS: usize = 200;
-/// Most bytes that a pattern may take when it is compiled.
+/// Maximum size of a compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 16;
-/// How these groups begin as assignees.
+/// Prefix of these groups as assignees.
 pub(super) const PREFIX: &str = "&mail/";
 
-/// A group of mail domains.
+/// A mail-domain group.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DomainGroup {
     /// Number.
@@ -38,10 +39,10 @@ pub(crate) struct DomainGroup {
     alias: String,
     /// Name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     description: String,
-    /// Domains in small letters; patterns of whole domains when `regex` is set.
+    /// Domains in lower case; patterns for whole domains if `regex` is set.
     domains: Vec<String>,
     /// Whether `domains` are patterns.
     #[serde(default)]
@@ -65,12 +66,12 @@ impl DomainGroup {
     }
 }
 
-/// A pattern that fits whole domains. Errors: what is wrong with it, or that it is too large.
+/// Compiles a pattern that must match whole domains. Errors: an invalid pattern, or one that is too large.
 fn pattern(text: &str) -> Result<regex::Regex, regex::Error> {
     RegexBuilder::new(&format!("^(?:{text})$")).case_insensitive(true).size_limit(PATTERN_BYTES).build()
 }
 
-/// The groups that a user is in. An address that was never confirmed may be anybody's.
+/// Returns the groups that a user is in. Unconfirmed addresses do not count: they may be anybody's.
 pub(super) fn of(view: &mut View<'_>, user: Option<&User>) -> Result<Vec<String>, ApiError> {
     let Some(user) = user.filter(|it| it.email_last_confirmed.is_some()) else { return Ok(Vec::new()) };
     let Some((_, domain)) = user.email.rsplit_once('@') else { return Ok(Vec::new()) };
@@ -82,7 +83,7 @@ pub(super) fn of(view: &mut View<'_>, user: Option<&User>) -> Result<Vec<String>
     Ok(found.iter().filter(|it| !it.regex || it.matches(&domain)).map(DomainGroup::identifier).collect())
 }
 
-/// The group of that short name.
+/// Returns the group with that short name.
 pub(super) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<DomainGroup>, ApiError> {
     let found = view.first(&DOMAIN_GROUP, Expr::Is("alias".into(), alias.into()))?;
     found.as_ref().map(stored::parsed).transpose()
@@ -110,7 +111,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, all).await?)
 }
 
-/// A group from a body; its number is still to be set. Errors: 400 that names what does not fit.
+/// Parses a group without its number. Errors: 400 that names the invalid part.
 fn read(body: &Map<String, Value>) -> Result<DomainGroup, ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (alias, name) = (text("alias"), text("name"));

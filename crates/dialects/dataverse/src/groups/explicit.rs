@@ -25,14 +25,14 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/dataverses/{id}/groups/{alias}/roleAssignees/{member}", remove_member)
 }
 
-/// The collection, for a caller who may manage its permissions.
+/// Returns the collection, after checking that the caller may manage its permissions.
 fn managed(view: &mut View<'_>, call: &Asked) -> Result<Collection, ApiError> {
     let collection = collections::find(view, &call.collection)?;
     permissions::require(view, &call.asker, collection.place(), Permission::ManageDataversePermissions)?;
     Ok(collection)
 }
 
-/// What requests about groups name.
+/// The caller of a request about groups, and the names in its path.
 #[derive(Clone)]
 struct Asked {
     asker: crate::asker::Asker,
@@ -48,7 +48,7 @@ fn asked(call: &Call) -> Asked {
     }
 }
 
-/// `&explicit/{owner}-{alias}`.
+/// Returns the identifier: `&explicit/{owner}-{alias}`.
 pub(crate) fn identifier(owner: i64, alias: &str) -> String {
     format!("&explicit/{owner}-{alias}")
 }
@@ -125,7 +125,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, read).await?)
 }
 
-/// Changes a group with `change`, and gives it.
+/// Changes a group with `change`, and answers with it.
 async fn changed(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Group) -> Result<(), ApiError> + Send + 'static,

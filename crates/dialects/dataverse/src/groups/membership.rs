@@ -1,4 +1,4 @@
-//! Which groups of any kind the caller belongs to, and what they are called.
+//! Memberships of the caller in groups of any kind, and the names of groups.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::groups::domains::{self, PREFIX};
 use crate::groups::{self, GROUP, Group, addresses};
 use crate::stored;
 
-/// Deepest nesting of groups in groups that is followed.
+/// Maximum nesting of groups that is followed.
 const DEPTH: usize = 8;
 
-/// The groups that the caller belongs to, directly or through other groups.
+/// Returns the groups that the caller belongs to, directly or through other groups.
 pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiError> {
     let mut names = asker::own_names(asker);
     let mut ruled = addresses::of(view, asker.peer)?;
@@ -32,7 +32,7 @@ pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiE
     Ok(found.into_iter().collect())
 }
 
-/// The name of a group of any kind.
+/// Returns the name of a group of any kind.
 pub(crate) fn name_of(view: &mut View<'_>, identifier: &str) -> Result<Option<String>, ApiError> {
     if let Some(alias) = identifier.strip_prefix("&ip/") {
         return Ok(addresses::by_alias(view, alias)?.map(|it| it.name));

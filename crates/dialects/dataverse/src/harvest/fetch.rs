@@ -12,7 +12,7 @@ const ANSWER_BYTES: usize = 64 << 20;
 /// Most redirects that are followed.
 const REDIRECTS: usize = 5;
 
-/// A header of `name: value`; none for a text that is none.
+/// Returns a header of `name: value`; none for a text that is none.
 pub(super) fn header(text: &str) -> Option<(HeaderName, HeaderValue)> {
     let (name, value) = text.split_once(':')?;
     let name = HeaderName::try_from(name.trim()).ok()?;

@@ -126,7 +126,7 @@ async fn collection_links(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// The collections to which the caller may link an object; with `alreadyLinking`, those that it is linked to.
+/// Returns the collections to which the caller may link an object; with `alreadyLinking`, those that it is linked to.
 async fn linkable(call: Call) -> Answer {
     let user = call.asker.user()?.clone();
     let (asker, id, ty) = (call.asker.clone(), call.param("id").to_owned(), call.param("type").to_owned());

@@ -67,7 +67,8 @@ struct Item {
 /// Downloads of one object: the month of each, and who it was.
 type Downloads = Vec<(String, Person)>;
 
-/// The published datasets or files that were downloaded until the end of a month, without those that are kept from the caller.
+/// Returns the published datasets or files that were downloaded until the end of a month, without those that are kept
+/// from the caller.
 fn downloads(
     view: &mut View<'_>,
     asker: &Asker,
@@ -112,7 +113,7 @@ fn downloads(
     Ok(items)
 }
 
-/// Rows with a count each; by month, each with all until then.
+/// Returns rows with a count each; by month, each with all until then.
 async fn counted(call: Call, of: Of, people: bool, by_month: bool) -> Answer {
     let (parent, month) = (call.query.filled("parentAlias").map(str::to_owned), asked_month(&call)?);
     let asker = call.asker.clone();

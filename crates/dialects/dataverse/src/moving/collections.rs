@@ -138,7 +138,7 @@ impl In<'_> {
     }
 }
 
-/// The collection, if it is here already.
+/// Returns the collection, if it is here already.
 fn found(view: &mut View<'_>, inward: &Inward, said: &Value) -> Result<Option<Came>, ApiError> {
     let id = said["id"].as_i64().ok_or_else(|| ApiError::bad_request("the collection has no id"))?;
     if said["parent"].is_null() {
@@ -320,7 +320,7 @@ pub(super) fn grant(
     Ok(())
 }
 
-/// Whether there is somebody to whom a role may be given.
+/// Returns whether there is somebody to whom a role may be given.
 fn is_here(view: &mut View<'_>, assignee: &str) -> Result<bool, ApiError> {
     match assignee.strip_prefix('@') {
         Some(name) => Ok(users::by_name(view, name)?.is_some()),

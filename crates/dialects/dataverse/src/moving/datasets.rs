@@ -191,7 +191,7 @@ impl In<'_> {
     }
 }
 
-/// Whether a line begins a dataset; one that is cut shows it by its beginning.
+/// Returns whether a line begins a dataset; one that is cut shows it by its beginning.
 fn is_head(line: &Line) -> bool {
     let begins = |with: &str| line.text.starts_with(with.as_bytes());
     if begins("{\"version\"") || begins("{\"file\"") {

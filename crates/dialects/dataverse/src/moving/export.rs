@@ -188,7 +188,7 @@ impl Out<'_> {
         Ok(())
     }
 
-    /// A record with names where it has numbers of its tenant; `of` says what it belongs to.
+    /// Returns a record with names where it has numbers of its tenant; `of` says what it belongs to.
     fn named(
         &mut self,
         view: &mut View<'_>,
@@ -277,7 +277,7 @@ impl Out<'_> {
         Ok(name)
     }
 
-    /// The records of a kind for which `column` is `number`, by their numbers, named.
+    /// Returns the records of a kind for which `column` is `number`, by their numbers, named.
     fn of(
         &mut self,
         view: &mut View<'_>,
@@ -344,7 +344,7 @@ impl Out<'_> {
         lines.end()
     }
 
-    /// A collection and all below it, parents first: their numbers.
+    /// Returns a collection and all below it, parents first: their numbers.
     fn collections(&mut self, view: &mut View<'_>, top: i64) -> Result<Vec<i64>, MovingError> {
         let mut lines = Lines::begin(self.folder, COLLECTIONS)?;
         let (mut all, mut next) = (vec![top], 0);
@@ -502,14 +502,14 @@ impl Out<'_> {
     }
 }
 
-/// A dataset without what belongs to this tenant alone: private URLs, and locks that end by themselves.
+/// Returns a dataset without what belongs to this tenant alone: private URLs, and locks that end by themselves.
 fn stays_at_home(dataset: Dataset) -> Dataset {
     let locks = dataset.locks.iter().filter(|it| it.lock_type == "InReview").cloned().collect::<Vec<_>>();
     let is_locked = (!locks.is_empty()).then_some(true);
     Dataset { locks, is_locked, preview_anonymized: None, ..dataset }
 }
 
-/// The number that an id is or ends with.
+/// Returns the number that an id is or ends with.
 fn number_of(id: &str) -> i64 {
     id.parse().unwrap_or(i64::MAX)
 }

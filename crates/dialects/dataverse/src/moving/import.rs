@@ -154,7 +154,7 @@ impl LineReader {
         Ok(Self { input: BufReader::with_capacity(1 << 20, file), number: 0, path })
     }
 
-    /// The next line; none at the end.
+    /// Returns the next line; none at the end.
     ///
     /// Errors: the file; a line without end.
     pub(super) fn next(&mut self, note: &mut dyn FnMut(u64)) -> Result<Option<Line>, MovingError> {
@@ -177,7 +177,7 @@ impl LineReader {
 }
 
 impl<'i> In<'i> {
-    /// Files of a collection or a dataset on their way in.
+    /// Returns files of a collection or a dataset on their way in.
     pub(super) fn taking<'t>(&self, blobs: &'t Blobs) -> Taking<'t>
     where
         'i: 't,
@@ -222,7 +222,7 @@ impl<'i> In<'i> {
         self.leave_out(file, 0, what, reason);
     }
 
-    /// Each line of a file.
+    /// Returns each line of a file.
     pub(super) fn each_line(
         &mut self,
         name: &str,
@@ -236,7 +236,7 @@ impl<'i> In<'i> {
     }
 }
 
-/// Bytes of an export, for a bar.
+/// Returns bytes of an export, for a bar.
 pub fn n_bytes(folder: &Path) -> u64 {
     let len = |path: &Path| fs::metadata(path).map_or(0, |it| it.len());
     let listed = |folder: &Path| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);

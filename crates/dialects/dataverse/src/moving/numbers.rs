@@ -53,7 +53,7 @@ impl Inward {
         Ok(Self { key, distance, numbers: numbers.unwrap_or((FIRST, FIRST)), is_new, collections })
     }
 
-    /// Whether the root collection took over what the export's was.
+    /// Returns whether the root collection took over what the export's was.
     pub(super) fn has_root(&self, view: &mut View<'_>) -> Result<bool, ApiError> {
         let begun = view.get(&SEQUENCE, &self.key)?;
         Ok(begun.is_some_and(|it| it.json().is_ok_and(|it| it["root"] == true)))
@@ -85,7 +85,7 @@ impl Inward {
         Ok(number + self.distance)
     }
 
-    /// The same for an object that comes with the export.
+    /// Returns the same for an object that comes with the export.
     ///
     /// Errors: 400 for one of the numbers that the server gives by itself, too.
     pub(super) fn own(&self, number: i64) -> Result<i64, ApiError> {
@@ -97,7 +97,7 @@ impl Inward {
         }
     }
 
-    /// The number of a collection by its short name in the export.
+    /// Returns the number of a collection by its short name in the export.
     ///
     /// Errors: 400 for one that is neither in the export nor here.
     pub(super) fn collection(&self, view: &mut View<'_>, alias: &str) -> Result<i64, ApiError> {
@@ -109,7 +109,8 @@ impl Inward {
         found.map(|it| it.id).ok_or_else(missing)
     }
 
-    /// An assignee as this tenant names it. A group of a collection that is not here keeps its name: nobody is in it.
+    /// Returns an assignee as this tenant names it. A group of a collection that is not here keeps its name: nobody is
+    /// in it.
     pub(super) fn assignee(&self, view: &mut View<'_>, text: &str) -> Result<String, ApiError> {
         let group = text.strip_prefix("&explicit/").and_then(|it| it.split_once('/'));
         let Some((owner, alias)) = group else { return Ok(text.to_owned()) };
@@ -119,7 +120,7 @@ impl Inward {
         })
     }
 
-    /// A record with numbers of this tenant where it has names.
+    /// Returns a record with numbers of this tenant where it has names.
     ///
     /// Errors: 400 that says which name stands for nothing here.
     pub(super) fn numbered(

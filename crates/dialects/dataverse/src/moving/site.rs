@@ -22,7 +22,7 @@ use crate::stored;
 use crate::users::builtin::is_username;
 use crate::users::{self, USER, User};
 
-/// A struct of what a line says. Errors: 400.
+/// Returns a struct of what a line says. Errors: 400.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     serde_json::from_value(value).map_err(|error| ApiError::bad_request(error.to_string()))
 }
@@ -103,7 +103,7 @@ impl In<'_> {
     }
 }
 
-/// Tells whether it was made: what has the same name is the same.
+/// Returns whether it was made: what has the same name is the same.
 fn one_of_site(txn: &mut Txn<'_>, inward: &Inward, sort: &str, value: Value) -> Result<bool, ApiError> {
     let shape: Shape = match sort {
         "block" => shape::BLOCK,
@@ -146,7 +146,7 @@ fn one_of_site(txn: &mut Txn<'_>, inward: &Inward, sort: &str, value: Value) -> 
     }
 }
 
-/// A table of a metadata block, or what was changed of a field.
+/// Returns a table of a metadata block, or what was changed of a field.
 fn block(txn: &mut Txn<'_>, value: Value) -> Result<bool, ApiError> {
     if let Some(text) = value["tsv"].as_str() {
         tsv::parse(text).map_err(|error| ApiError::bad_request(error.to_string()))?;
@@ -168,7 +168,8 @@ enum Came {
     There,
 }
 
-/// A user with an account of the same name and no password; the account that is here if its mail address is the same.
+/// Returns a user with an account of the same name and no password; the account that is here if its mail address is the
+/// same.
 fn one_user(txn: &mut Txn<'_>, app: &Dataverse, inward: &Inward, value: Value) -> Result<Came, ApiError> {
     let user: User = read(inward.numbered(txn, value, shape::USER)?)?;
     if !is_username(&user.name) {

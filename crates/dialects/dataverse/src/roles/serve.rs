@@ -23,7 +23,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/admin/roles/{id}", delete_built_in)
 }
 
-/// The role that a path names: by number, or `:alias` with the parameter `alias`.
+/// Returns the role that a path names: by number, or `:alias` with the parameter `alias`.
 fn wanted(view: &mut View<'_>, id: &str, alias: Option<&str>) -> Result<Role, ApiError> {
     if id == ":alias" {
         let alias = alias.unwrap_or_default();
@@ -64,7 +64,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?.json())
 }
 
-/// A role of the whole installation is not removed by who manages a collection.
+/// Returns a role of the whole installation is not removed by who manages a collection.
 fn kept(role: &Role) -> ApiError {
     ApiError::forbidden(format!("May not delete Built In Role {}.", role.name))
 }
@@ -152,7 +152,7 @@ async fn delete_built_in(call: Call) -> Answer {
     envelope::message(format!("role {name} deleted."))
 }
 
-/// The roles that the caller may look for among their data: those they hold somewhere, all for superusers.
+/// Returns the roles that the caller may look for among their data: those they hold somewhere, all for superusers.
 async fn selectable(call: Call) -> Answer {
     call.asker.user()?;
     let asker = call.asker.clone();

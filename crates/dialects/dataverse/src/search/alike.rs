@@ -12,8 +12,8 @@ const GAP: usize = 50;
 const LETTER: &str = r"[a-z0-9\u{370}-\u{1fff}\u{3040}-\u{d7ff}]";
 const NO_LETTER: &str = r"[^a-z0-9\u{370}-\u{1fff}\u{3040}-\u{d7ff}]";
 
-/// Words that can be made of `word` by so many edits: a letter more, less, another, or two exchanged. Of what is no single
-/// word, or may not be edited, none.
+/// Returns words that can be made of `word` by so many edits: a letter more, less, another, or two exchanged. Of what
+/// is no single word, or may not be edited, none.
 pub(super) fn spelling(word: &str, distance: &str) -> Option<Word> {
     let n_letters = fold(word).chars().count();
     // A word of which every letter may go would be found between any two others.
@@ -36,8 +36,8 @@ fn edits(distance: &str, n_letters: usize) -> usize {
     }
 }
 
-/// The pattern of these words in their order with so many words between two at most. Two words may stand the other way round,
-/// which counts as two. Of a single word, or without a number, none.
+/// Returns the pattern of these words in their order with so many words between two at most. Two words may stand the
+/// other way round, which counts as two. Of a single word, or without a number, none.
 pub(super) fn nearness(phrase: &str, distance: &str) -> Option<String> {
     let gap = distance.parse::<usize>().ok()?.min(GAP);
     let folded = fold(phrase);

@@ -30,7 +30,7 @@ pub(crate) fn forget_object(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> 
     forget_dataset(txn, id)
 }
 
-/// A collection and those above it, the root first.
+/// Returns a collection and those above it, the root first.
 fn chain(view: &mut View<'_>, collection: i64) -> Result<Vec<i64>, ApiError> {
     let nearest = collections::named_by_record(view, collection)?;
     let mut above = collections::with_owners(view, nearest)?;
@@ -426,7 +426,7 @@ fn file_document(
     }))
 }
 
-/// The documents of a query, for sets that are offered to harvesters.
+/// Returns the documents of a query, for sets that are offered to harvesters.
 pub(crate) fn public_datasets(view: &mut View<'_>, filter: Expr) -> Result<Vec<i64>, ApiError> {
     let visible = visible::visible(view, &Asker::default())?;
     let query = Query::filter(Expr::Is("type".into(), "datasets".into()).and(visible).and(filter));

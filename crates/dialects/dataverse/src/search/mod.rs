@@ -207,7 +207,7 @@ fn subtree_path(view: &mut View<'_>, collection: &collections::Collection) -> Re
     Ok(above.iter().map(|it| format!("/{}", it.id)).collect())
 }
 
-/// The documents of a page, each with its score.
+/// Returns the documents of a page, each with its score.
 fn page(
     view: &mut View<'_>,
     filter: &Expr,

@@ -28,7 +28,8 @@ impl Unit {
         })
     }
 
-    /// A moment moved by `n` units; none beyond the calendar. The 31st of a month becomes the last day of a shorter one.
+    /// Returns a moment moved by `n` units; none beyond the calendar. The 31st of a month becomes the last day of a
+    /// shorter one.
     fn add(self, at: OffsetDateTime, n: i64) -> Option<OffsetDateTime> {
         match self {
             Self::Years => move_months(at, n.checked_mul(12)?),
@@ -40,7 +41,7 @@ impl Unit {
         }
     }
 
-    /// The beginning of the unit that a moment lies in.
+    /// Returns the beginning of the unit that a moment lies in.
     fn begin(self, at: OffsetDateTime) -> Option<OffsetDateTime> {
         let (date, time) = (at.date(), at.time());
         let (date, time) = match self {
@@ -64,7 +65,7 @@ fn move_months(at: OffsetDateTime, n: i64) -> Option<OffsetDateTime> {
     Some(OffsetDateTime::new_utc(Date::from_calendar_date(year, month, day).ok()?, at.time()))
 }
 
-/// The end of a range: a text that begins with `NOW` becomes an instant, any other stays as it is.
+/// Returns the end of a range: a text that begins with `NOW` becomes an instant, any other stays as it is.
 ///
 /// Errors: arithmetic that is not understood, or leaves the calendar.
 pub(super) fn resolved(text: &str, now_ms: i64) -> Result<String, String> {

@@ -72,7 +72,7 @@ pub(super) fn document_part(metadata: &Metadata<'_>) -> Option<Value> {
     Some(json!({"south": south, "north": north, "areas": areas}))
 }
 
-/// The boxes that a document keeps.
+/// Returns the boxes that a document keeps.
 fn areas(document: &Value) -> Vec<Area> {
     let list = document["place"]["areas"].as_array();
     let area = |it: &Value| {
@@ -83,7 +83,7 @@ fn areas(document: &Value) -> Vec<Area> {
 }
 
 impl Circle {
-    /// The circle that a request asks for.
+    /// Returns the circle that a request asks for.
     ///
     /// Errors: 400 for a point without a radius, the other way round, and for what is neither.
     pub(super) fn of(call: &Call) -> Result<Option<Self>, ApiError> {
@@ -113,7 +113,7 @@ impl Circle {
         }
     }
 
-    /// The condition that a document of `filter` has a box there: its ids.
+    /// Returns the condition that a document of `filter` has a box there: its ids.
     ///
     /// Errors: 400 when more boxes would have to be looked at than one search may.
     pub(super) fn condition(&self, view: &mut View<'_>, filter: &Expr) -> Result<Expr, ApiError> {
@@ -144,7 +144,7 @@ impl Circle {
         Ok(Expr::Ids(ids))
     }
 
-    /// Whether a point of the box lies in the circle.
+    /// Returns whether a point of the box lies in the circle.
     fn is_near(&self, area: &Area) -> bool {
         if area.spans(self.longitude) {
             let nearest = self.latitude.clamp(area.south, area.north);

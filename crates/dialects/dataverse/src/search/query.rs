@@ -152,7 +152,7 @@ fn quoted(characters: &[char], mut at: usize) -> Option<(String, usize)> {
     }
 }
 
-/// A word, or a field's name when a colon follows. A colon after `doi`, `hdl` and `http` is part of the word.
+/// Returns a word, or a field's name when a colon follows. A colon after `doi`, `hdl` and `http` is part of the word.
 fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
     let mut text = String::new();
     while let Some(&it) = characters.get(at) {
@@ -178,8 +178,8 @@ fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
     (text, at.max(1), false)
 }
 
-/// The number behind a tilde that ends a word or a phrase; empty when there is none. A tilde within a word, as in the
-/// address of a page, is a letter.
+/// Returns the number behind a tilde that ends a word or a phrase; empty when there is none. A tilde within a word, as
+/// in the address of a page, is a letter.
 fn tilde(characters: &[char], at: &mut usize) -> Option<String> {
     if characters.get(*at) != Some(&'~') {
         return None;
@@ -411,7 +411,7 @@ fn is_exact(field: &str) -> bool {
     EXACT.iter().any(|it| it.0 == field) || facet_name(field).is_some()
 }
 
-/// The text under which documents hold a facet's value.
+/// Returns the text under which documents hold a facet's value.
 pub(crate) fn facet_value(name: &str, value: &str) -> String {
     format!("{name}\u{1}{value}")
 }
@@ -479,7 +479,7 @@ fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, Strin
     wild(path, text, is_phrase)
 }
 
-/// Documents with these words, one after the other, at a path; `*` and `?` stand for letters outside phrases.
+/// Returns documents with these words, one after the other, at a path; `*` and `?` stand for letters outside phrases.
 fn wild(path: Path, text: &str, is_phrase: bool) -> Result<Expr, String> {
     let folded = fold(text);
     let parts = folded.split_whitespace().map(|it| if is_phrase { regex_text(it) } else { wild_text(it) });
@@ -487,8 +487,8 @@ fn wild(path: Path, text: &str, is_phrase: bool) -> Result<Expr, String> {
     Ok(with_words(path, &folded, is_phrase, folded_pattern(&parts.join(r"[^\pL\pN]+"))?))
 }
 
-/// Documents in which a pattern of whole words is found at a path. The words themselves go before it: they are looked up,
-/// and the pattern is tried on what is left.
+/// Returns documents in which a pattern of whole words is found at a path. The words themselves go before it: they are
+/// looked up, and the pattern is tried on what is left.
 fn with_words(path: Path, text: &str, is_phrase: bool, pattern: Pattern) -> Expr {
     let is_in_word = |it: char| it.is_alphanumeric() || (!is_phrase && (it == '*' || it == '?'));
     let is_word =
@@ -505,12 +505,12 @@ fn with_words(path: Path, text: &str, is_phrase: bool, pattern: Pattern) -> Expr
     Expr::And(all)
 }
 
-/// A pattern of whole words that is folded itself.
+/// Returns a pattern of whole words that is folded itself.
 pub(super) fn folded_pattern(inner: &str) -> Result<Pattern, String> {
     Pattern::new(&format!(r"(^|[^\pL\pN]){inner}($|[^\pL\pN])"), "f").map_err(|it| it.to_string())
 }
 
-/// Whether `*` or `?` stands for letters: `*` anywhere behind a letter, `?` between two.
+/// Returns whether `*` or `?` stands for letters: `*` anywhere behind a letter, `?` between two.
 fn is_wild(text: &str) -> bool {
     let letters: Vec<char> = text.chars().collect();
     (1..letters.len()).any(|at| is_wild_at(&letters, at))
@@ -526,7 +526,7 @@ fn is_wild_at(letters: &[char], at: usize) -> bool {
     }
 }
 
-/// A word as a regular expression, in which `*` and `?` stand for letters.
+/// Returns a word as a regular expression, in which `*` and `?` stand for letters.
 fn wild_text(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let mut out = String::new();
@@ -587,7 +587,7 @@ fn number_path(field: &str) -> Path {
     Path::steps(["numbers", field])
 }
 
-/// A range between numbers; none where an end is neither a number nor open, or both are open.
+/// Returns a range between numbers; none where an end is neither a number nor open, or both are open.
 fn by_number(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> Option<Expr> {
     if low == "*" && high == "*" {
         return None;
@@ -602,7 +602,7 @@ fn by_number(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) 
     Some(Expr::Range(number_path(field), end(low, has_low)?, end(high, has_high)?))
 }
 
-/// The number that a text is.
+/// Returns the number that a text is.
 pub(super) fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|it: &f64| it.is_finite())
 }

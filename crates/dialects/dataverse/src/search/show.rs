@@ -42,7 +42,7 @@ impl Shows {
     }
 }
 
-/// How well a document matches: the field in which a word stands decides (weights of the contract, section 7).
+/// Returns how well a document matches: the field in which a word stands decides (weights of the contract, section 7).
 pub(super) fn score(document: &Value, words: &[String]) -> f64 {
     let is_collection = document["type"] == "dataverses";
     let is_file = document["type"] == "files";
@@ -129,7 +129,7 @@ fn marked(text: &str, words: &[String]) -> Option<String> {
     ))
 }
 
-/// A result. `None` when what it is about has gone meanwhile.
+/// Returns a result. `None` when what it is about has gone meanwhile.
 pub(super) fn item(
     view: &mut View<'_>,
     app: &Dataverse,

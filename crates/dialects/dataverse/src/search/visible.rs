@@ -12,7 +12,7 @@ use crate::groups::membership;
 use crate::roles;
 use crate::search::document;
 
-/// The condition of what a caller may see.
+/// Returns the condition of what a caller may see.
 pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiError> {
     if asker.is_superuser() {
         return Ok(Expr::All);

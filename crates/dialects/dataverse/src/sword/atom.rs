@@ -37,7 +37,7 @@ pub(crate) fn read(
     read_element(registry, &entry, email)
 }
 
-/// The same of an element whose leaves are the terms; without a contact when there is no address.
+/// Returns the same of an element whose leaves are the terms; without a contact when there is no address.
 pub(crate) fn read_element(
     registry: &Registry,
     entry: &Element,

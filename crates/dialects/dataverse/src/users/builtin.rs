@@ -108,7 +108,7 @@ pub(crate) async fn make(
     call.db().write(write).await
 }
 
-/// A user from a body. Errors: 400 that names the field.
+/// Returns a user from a body. Errors: 400 that names the field.
 pub(crate) fn read_user(app: &Dataverse, body: &Map<String, Value>) -> Result<User, ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim).filter(|it| !it.is_empty());
     let needed =
@@ -138,7 +138,7 @@ pub(crate) fn read_user(app: &Dataverse, body: &Map<String, Value>) -> Result<Us
     })
 }
 
-/// Whether a text can name a user.
+/// Returns whether a text can name a user.
 pub(crate) fn is_username(name: &str) -> bool {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'_' | b'-' | b'@');
     (2..=60).contains(&name.len()) && name.bytes().all(is_part)
@@ -167,7 +167,7 @@ async fn show_token(call: Call) -> Answer {
     }
 }
 
-/// The user whom name (or mail address) and password belong to.
+/// Returns the user whom name (or mail address) and password belong to.
 pub(crate) async fn log_in(call: &Call, name: &str, password: &str) -> Result<Option<User>, ApiError> {
     let Ok(password) = Password::new(password) else { return Ok(None) };
     let wanted = name.to_owned();
@@ -187,7 +187,7 @@ pub(crate) async fn log_in(call: &Call, name: &str, password: &str) -> Result<Op
     }
 }
 
-/// Gives a user a new token in place of the old one: its text, and when it ends.
+/// Returns a user a new token in place of the old one: its text, and when it ends.
 pub(crate) async fn recreate(call: &Call, user: i64) -> Result<(String, String), ApiError> {
     let token = Token::of_user(&call.app, user);
     let text = token.text(&call.app, call.tenant());

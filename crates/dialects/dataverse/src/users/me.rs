@@ -104,7 +104,7 @@ async fn remove_roles(call: Call) -> Answer {
     envelope::message(format!("Roles removed for user {name}."))
 }
 
-/// The collections in which a user holds a permission by assignments to them or to groups they are in.
+/// Returns the collections in which a user holds a permission by assignments to them or to groups they are in.
 async fn allowed_collections(call: Call) -> Answer {
     let name = call.param("name").to_owned();
     call.asker.user()?;
@@ -131,7 +131,7 @@ async fn allowed_collections(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// The collections in which a user holds a permission, or any.
+/// Returns the collections in which a user holds a permission, or any.
 fn collections_with(
     view: &mut View<'_>,
     user: User,
@@ -161,7 +161,7 @@ fn collections_with(
     Ok(list)
 }
 
-/// Gives a user another name, everywhere it stands.
+/// Returns a user another name, everywhere it stands.
 async fn change_identifier(call: Call) -> Answer {
     let (old, new) = (call.param("name").to_owned(), call.param("new").to_owned());
     if new.is_empty() {

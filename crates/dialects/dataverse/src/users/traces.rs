@@ -52,7 +52,7 @@ fn role_assignments(view: &mut View<'_>, user: &User) -> Result<Vec<Value>, ApiE
     Ok(items)
 }
 
-/// The name of a collection, or the title of a dataset.
+/// Returns the name of a collection, or the title of a dataset.
 fn object_name(view: &mut View<'_>, object: i64) -> Result<String, ApiError> {
     if let Some(collection) = collections::by_id(view, object)? {
         return Ok(collection.name);

@@ -31,7 +31,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/admin/workflows/ip-whitelist", delete_addresses)
 }
 
-/// The number that a path or a body names. Errors: 400.
+/// Returns the number that a path or a body names. Errors: 400.
 fn number(text: &str) -> Result<i64, ApiError> {
     text.trim().parse().map_err(|_| ApiError::bad_request("workflow identifier has to be numeric."))
 }
@@ -148,7 +148,7 @@ const ADDRESSES: &str = ":WorkflowsAdminIpWhitelist";
 /// The addresses of this machine.
 const OWN_ADDRESSES: &str = "127.0.0.1;::1";
 
-/// The addresses that may tell workflows to go on, as they are written.
+/// Returns the addresses that may tell workflows to go on, as they are written.
 pub(super) fn addresses(view: &mut View<'_>) -> Result<String, ApiError> {
     Ok(site_settings::get(view, ADDRESSES)?.unwrap_or_else(|| OWN_ADDRESSES.to_owned()))
 }

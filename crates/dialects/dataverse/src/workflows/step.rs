@@ -135,7 +135,7 @@ impl Step {
             .map_err(|error| format!("expectedResponse {pattern:?} is no pattern: {error}"))
     }
 
-    /// The request that the step sends; with `undoes` the one that takes it back.
+    /// Returns the request that the step sends; with `undoes` the one that takes it back.
     pub(super) fn sending(&self, variables: &Variables, undoes: bool) -> Option<Sending> {
         if self.step_type != StepType::SendAndReceive {
             return None;
@@ -174,7 +174,7 @@ impl Step {
     }
 }
 
-/// A text with values in place of their names.
+/// Returns a text with values in place of their names.
 fn filled(text: &str, variables: &Variables, shown: impl Fn(&str) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -199,7 +199,7 @@ fn filled(text: &str, variables: &Variables, shown: impl Fn(&str) -> String) -> 
     out
 }
 
-/// A value within a URL. Slashes and colons of identifiers stay.
+/// Returns a value within a URL. Slashes and colons of identifiers stay.
 fn encoded(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// A body as `GET datasetSchema` describes it.
+/// Returns a body as `GET datasetSchema` describes it.
 fn body() -> Value {
     let part = |name: &str, value: &str| json!({"typeName": name, "multiple": false, "typeClass": "primitive", "value": value});
     json!({"datasetVersion": {"metadataBlocks": {"citation": {"displayName": "Citation Metadata", "fields": [

@@ -131,7 +131,7 @@ impl World {
         Ok(all)
     }
 
-    /// A path of the table with values in the places of its parameters.
+    /// Returns a path of the table with values in the places of its parameters.
     fn ways(&self, path: &str) -> Vec<String> {
         let base = if ELSEWHERE.iter().any(|it| path.starts_with(it)) { "" } else { "/api" };
         let mut ways = vec![format!("{base}{path}")];
@@ -154,7 +154,7 @@ impl World {
         ways.iter().flat_map(with_pid).collect()
     }
 
-    /// The first parameter names an object, most often; for the others fewer values are tried.
+    /// Returns the first parameter names an object, most often; for the others fewer values are tried.
     fn values(&self, name: &str, is_first: bool) -> Vec<String> {
         let fixed: &[&str] = match name {
             "version" | "version1" | "version2" => &[":draft", ":latest", "1.0"],

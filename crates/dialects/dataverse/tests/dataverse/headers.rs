@@ -31,7 +31,7 @@ fn fits() -> Vec<u8> {
     [cards(&image), vec![0; 2_880], cards(&table)].concat()
 }
 
-/// The values of a field of the draft, as JSON.
+/// Returns the values of a field of the draft, as JSON.
 async fn field(server: &Server, key: &str, dataset: i64, block: &str, name: &str) -> Result<Value, Failure> {
     let got = server.get(key, &format!("/api/datasets/{dataset}/versions/:draft")).await?.json();
     let fields = got["data"]["metadataBlocks"][block]["fields"].as_array().cloned().unwrap_or_default();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// Datasets of the original's tests that are wrong, where they are at hand.
+/// Returns datasets of the original's tests that are wrong, where they are at hand.
 fn wrong_datasets() -> Result<Vec<(String, String)>, Failure> {
     let Some(folder) = collection("dataverse") else { return Ok(Vec::new()) };
     let names = ["api-dataset-bad-missingInitialVersion.json", "search-datasetMissingReqFields.json"];

@@ -157,7 +157,7 @@ async fn a_preview_with_names_shows_its_dataset_alone() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A published dataset of two files that are given to those who sign a guestbook: (dataset, files).
+/// Returns a published dataset of two files that are given to those who sign a guestbook: (dataset, files).
 async fn guarded(server: &Server, owner: &str) -> Result<(i64, [i64; 2]), Failure> {
     let (dataset, _) = server.dataset(owner, "tides").await?;
     let add = format!("/api/datasets/{dataset}/add");

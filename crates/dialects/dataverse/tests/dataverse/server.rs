@@ -98,7 +98,7 @@ impl Server {
         Ok((parts, self.context.catalogue().tenant("pinakes")?))
     }
 
-    /// A new account of the server, without a user of Dataverse: a web token of its.
+    /// Returns a new account of the server, without a user of Dataverse: a web token of its.
     pub(crate) async fn account(&self, name: &str) -> Result<String, Failure> {
         let db = self.context.db_of("pinakes").await.map_err(|error| error.to_string())?;
         let accounts = self.context.accounts();
@@ -162,14 +162,14 @@ impl Server {
         self.send(key, "GET", path, "", Body::empty()).await
     }
 
-    /// A guest's request with `Accept`.
+    /// Returns a guest's request with `Accept`.
     pub(crate) async fn accepting(&self, accept: &str, path: &str) -> Result<Got, Failure> {
         let request =
             Request::builder().uri(path).header("host", "data.example.org").header("accept", accept);
         self.answered(request.body(Body::empty())?).await
     }
 
-    /// A new account: its API token.
+    /// Returns a new account: its API token.
     pub(crate) async fn user(&self, name: &str) -> Result<String, Failure> {
         let body = json!({
             "firstName": name, "lastName": "Doe", "userName": name, "email": format!("{name}@example.org"),
@@ -180,7 +180,7 @@ impl Server {
         Ok(got.json()["data"]["apiToken"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// A new superuser: its API token.
+    /// Returns a new superuser: its API token.
     pub(crate) async fn superuser(&self, name: &str) -> Result<String, Failure> {
         let key = self.user(name).await?;
         let got = self.send("", "PUT", &format!("/api/admin/superuser/{name}"), "", "true").await?;
@@ -197,7 +197,7 @@ impl Server {
         Ok(address)
     }
 
-    /// A new collection and a dataset in it: (alias, number and identifier of the dataset).
+    /// Returns a new collection and a dataset in it: (alias, number and identifier of the dataset).
     pub(crate) async fn dataset(&self, key: &str, alias: &str) -> Result<(i64, String), Failure> {
         let body =
             json!({"name": alias, "alias": alias, "dataverseContacts": [{"contactEmail": "a@example.org"}]});

@@ -12,7 +12,7 @@ fn step(step_type: &str, parameters: &Value) -> Value {
     json!({"provider": ":internal", "stepType": step_type, "parameters": parameters})
 }
 
-/// A new workflow that a trigger begins: its number.
+/// Returns a new workflow that a trigger begins: its number.
 async fn workflow(server: &Server, trigger: &str, steps: &Value) -> Result<i64, Failure> {
     let got = server.json("", "POST", ADMIN, &json!({"name": "w", "steps": steps})).await?;
     assert_eq!(got.status, StatusCode::CREATED, "{}", got.text());
@@ -32,14 +32,14 @@ async fn state(server: &Server, key: &str, dataset: i64) -> Result<String, Failu
     Ok(format!("{lock} {state} {}", version["data"]["versionNumber"]))
 }
 
-/// The id of the one workflow that waits.
+/// Returns the id of the one workflow that waits.
 async fn pending(server: &Server) -> Result<String, Failure> {
     let got = server.get("", &format!("{ADMIN}/pending")).await?.json();
     assert_eq!(got["data"].as_array().map(Vec::len), Some(1), "{got}");
     Ok(got["data"][0]["id"].as_str().unwrap_or_default().to_owned())
 }
 
-/// The newest notice of a user.
+/// Returns the newest notice of a user.
 async fn notice(server: &Server, key: &str) -> Result<String, Failure> {
     let got = server.get(key, "/api/notifications/all").await?.json();
     Ok(got["data"][0]["type"].as_str().unwrap_or_default().to_owned())
