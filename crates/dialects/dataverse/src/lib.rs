@@ -1,7 +1,8 @@
 //! The Dataverse dialect: collections, datasets with versions, deposited files, and publication.
 //!
-//! Speaks as Dataverse 6.11 does, so that pyDataverse, dvuploader, easyDataverse, the JavaScript client and scripts are
-//! pointed at it unchanged. What is covered, and where it differs on purpose, stands in `docs/dialects/dataverse.md`.
+//! Implements the API of Dataverse 6.11, so that pyDataverse, dvuploader, easyDataverse, the JavaScript client and
+//! scripts work unchanged. `docs/dialects/dataverse.md` lists what is covered and where the behaviour differs on
+//! purpose.
 //!
 //! | file | what |
 //! |---|---|
@@ -17,7 +18,7 @@
 //! | `moving/` | collections with all that lies in them, to a folder and back |
 //! | `exports/` | DDI, DataCite, Dublin Core, schema.org, OAI-ORE, Croissant |
 
-// By these names the fuzz targets call what they use; they are modules of the tests.
+// The fuzz targets are compiled as modules of the tests, and refer to their dependencies by these names.
 #[cfg(test)]
 extern crate pinakes_test_support as libfuzzer_sys;
 #[cfg(test)]
