@@ -6,16 +6,16 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `routes.rs`, `routing.rs`, `admission.rs`, `gate.rs` | every route and how they are written down, how a request comes in, who may administer |
-//! | `app.rs`, `asker.rs`, `credentials.rs` | what a handler starts from, who asks, how that is found out |
-//! | `error.rs`, `envelope.rs` | refusals and answers in Dataverse's envelope |
-//! | `grants.rs`, `permissions.rs` | what is granted to whom, who may do what |
-//! | `collections.rs`, `datasets.rs`, `files/mod.rs` | what is kept; what is done with it lies in the files below, `wanted.rs` and `visibility.rs` say who sees it |
-//! | `changes.rs`, `search/index.rs` | what follows from a change |
+//! | `routes.rs`, `routing.rs`, `admission.rs`, `gate.rs` | routes and their registration, admission of requests, access for administrators |
+//! | `app.rs`, `asker.rs`, `credentials.rs` | what a handler starts from, the caller, authentication |
+//! | `error.rs`, `envelope.rs` | errors and answers in Dataverse's envelope |
+//! | `grants.rs`, `permissions.rs` | stored grants, authorisation |
+//! | `collections.rs`, `datasets.rs`, `files/mod.rs` | records; operations on them are in the folders of the same names, visibility in `wanted.rs` and `visibility.rs` |
+//! | `changes.rs`, `search/index.rs` | updates of the search index after a change |
 //! | `ids.rs` | numbers of objects |
-//! | `bootstrap.rs` | what is there in a new tenant |
-//! | `blocks/` | metadata blocks: definitions, values, what is missing or wrong |
-//! | `moving/` | collections with all that lies in them, to a folder and back |
+//! | `bootstrap.rs` | initialisation of a new tenant |
+//! | `blocks/` | metadata blocks: definitions, values, validation |
+//! | `moving/` | export of collections with all their contents to a folder, and import |
 //! | `exports/` | DDI, DataCite, Dublin Core, schema.org, OAI-ORE, Croissant |
 
 // The fuzz targets are compiled as modules of the tests, and refer to their dependencies by these names.

@@ -169,7 +169,7 @@ fn begin(txn: &mut Txn<'_>, inward: &Inward, said: &Said) -> Result<(Came, Vec<S
     }
     let is_fair = !body["isLocallyFair"].is_null();
     let mut collection: Collection = read(inward.numbered(txn, body, shape::COLLECTION)?)?;
-    // Invalid collections give a 500 here, as clients of the API expect.
+    // The API expects a 500 for an invalid collection; here only the line is left out.
     collections::write::check(&collection).map_err(|error| {
         let shown = error.message.trim_start_matches("Error creating dataverse: Command failed: ");
         ApiError::bad_request(shown)

@@ -55,8 +55,8 @@ pub struct Exporting {
 }
 
 /// Writes collections, datasets and files into a folder, from one consistent state. The folder must be new, empty, or
-/// hold an earlier export, whose files of bytes are reused. Calls `note` with the numbers of bytes written. Returns the
-/// number of each sort of object, and which bytes are missing.
+/// hold an earlier export, of which blobs that exist already are kept. Calls `note` with the numbers of bytes written.
+/// Returns the number of each sort of object, and which blobs are missing.
 ///
 /// Errors: the store, the folder; a collection that does not exist.
 pub fn export(

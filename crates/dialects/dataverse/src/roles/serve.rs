@@ -152,7 +152,8 @@ async fn delete_built_in(call: Call) -> Answer {
     envelope::message(format!("role {name} deleted."))
 }
 
-/// Lists the roles by which the caller can filter their data: those that they hold anywhere, or all for superusers.
+/// Lists the roles by which the caller can filter their data: those that they hold anywhere, or the built-in ones for
+/// superusers.
 async fn selectable(call: Call) -> Answer {
     call.asker.user()?;
     let asker = call.asker.clone();
