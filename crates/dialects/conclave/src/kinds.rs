@@ -56,7 +56,8 @@ pub(crate) fn draw_of(key: &str) -> i64 {
     i64::try_from(mixed >> 24).unwrap_or_default()
 }
 
-/// A topic as it was before an edit. Its id is that of the topic, a unit separator and the version in ten digits.
+/// A topic as it was before an edit. Its id is that of the topic, a unit separator, the sequence in 16 digits, a dash and
+/// the version.
 pub static REVISION: Kind = Kind {
     id_path: Some("key"),
     columns: &[Column::one("topic", Type::Text)],

@@ -309,7 +309,7 @@ impl Topic {
         Ok(Document::with_bytes(&TOPIC, self.key.clone(), &taken, bytes)?)
     }
 
-    /// Metadata by scope and name; arcs by type, role, label and id; occurrences by role, scope, behaviour, reference.
+    /// Sorts metadata by scope and name; arcs by type, role, label and id; occurrences by role, scope, behaviour, reference.
     pub fn put_in_order(&mut self) {
         let by_name =
             |it: &Metadata, other: &Metadata| (&it.scope, &it.name).cmp(&(&other.scope, &other.name));

@@ -5,22 +5,22 @@ use pinakes_store::Txn;
 use crate::app::Dataverse;
 use crate::error::ApiError;
 
-/// Must be called when a collection was created or changed.
+/// Updates the index after a collection was created or changed.
 pub(crate) fn collection(txn: &mut Txn<'_>, _app: &Dataverse, id: i64) -> Result<(), ApiError> {
     crate::search::index::index_collection(txn, id)
 }
 
-/// Must be called when a dataset, one of its versions or their contents were created or changed.
+/// Updates the index after a dataset, one of its versions or their contents were created or changed.
 pub(crate) fn dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), ApiError> {
     crate::search::index::index_dataset(txn, app, id)
 }
 
-/// Must be called when a collection or dataset was deleted.
+/// Updates the index after a collection or dataset was deleted.
 pub(crate) fn removed(txn: &mut Txn<'_>, _app: &Dataverse, id: i64) -> Result<(), ApiError> {
     crate::search::index::forget_object(txn, id)
 }
 
-/// Must be called when a collection was moved: updates the paths of everything below it.
+/// Updates the index after a collection was moved: the paths of everything below it change.
 pub(crate) fn below(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), ApiError> {
     let mut waiting = vec![id];
     while let Some(id) = waiting.pop() {

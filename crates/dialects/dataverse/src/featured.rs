@@ -121,7 +121,7 @@ fn remove_where(txn: &mut Txn<'_>, path: &str, id: i64) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// A form: its fields in order, and files with the number of fields named `fileName` or `content` before each.
+/// A form: its fields in order, and its files, each with the index of the last field named `content` before it.
 #[derive(Default)]
 struct Form {
     fields: Vec<(String, String)>,

@@ -423,7 +423,7 @@ async fn list_responses(call: Call) -> Answer {
         editable(view, &asker, &collection)?;
         let filter = Expr::Is("guestbook".into(), guestbook.id.into());
         let n_all = view.count(&ENTRY, &filter)?;
-        // Entries lie in the order in which they were made; the page is counted from the end.
+        // Entries are stored in the order in which they were made; the page is counted from the end.
         let end = n_all.saturating_sub(offset.unsigned_abs());
         let start = end.saturating_sub(limit.unsigned_abs());
         let mut responses = Vec::new();
@@ -441,8 +441,7 @@ async fn list_responses(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// Returns a cell of CSV, in quotes where it needs them. What a spreadsheet would take for a formula begins with an
-/// apostrophe.
+/// Returns a CSV cell, quoted if necessary. Prefixes an apostrophe to text that a spreadsheet would take for a formula.
 fn cell(text: &str) -> String {
     let text = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{text}"),
@@ -454,7 +453,7 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// What was answered in the guestbooks of a collection, as CSV.
+/// Answers with the entries of a collection's guestbooks, as CSV.
 async fn responses_csv(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let only = call.query.number("guestbookId")?;

@@ -1,8 +1,8 @@
-//! Datasets that are described elsewhere: `/api/harvest/clients` and their runs.
+//! Harvesting of datasets from other servers: `/api/harvest/clients` and their runs.
 //!
-//! A client names an OAI-PMH provider and a collection. A run is a job of the store's queue: it asks for records from the time of the last
-//! good run on and keeps each as a published dataset without files (`take_in.rs`). A record that cannot be read is counted and
-//! passed over.
+//! A client names an OAI-PMH provider and a collection. A run is a job in the store's queue: it requests records that
+//! changed since the last successful run and stores each as a published dataset without files (`take_in.rs`). Records
+//! that cannot be read are counted and skipped.
 
 pub(crate) mod fetch;
 pub(crate) mod run;
@@ -19,7 +19,7 @@ use crate::{collections, envelope, stored};
 /// Clients by nickname: body is a [`Client`].
 pub(crate) static CLIENT: Kind = Kind::named("dataverse_harvest_client");
 
-/// Formats that are read.
+/// Supported metadata formats.
 const FORMATS: [&str; 4] = ["oai_dc", "oai_ddi", "ddi", "dataverse_json"];
 
 /// A provider that is harvested into a collection.
@@ -28,55 +28,55 @@ const FORMATS: [&str; 4] = ["oai_dc", "oai_ddi", "ddi", "dataverse_json"];
 pub(crate) struct Client {
     /// Name.
     pub nick_name: String,
-    /// Name in the facet of metadata sources; the nickname without.
+    /// Name in the facet of metadata sources; the nickname if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_name: Option<String>,
     /// The collection's number.
     pub collection: i64,
-    /// Who made the client, and with it its datasets.
+    /// The user who created the client, and is the creator of its datasets.
     pub creator: i64,
     /// Base URL of the provider.
     pub harvest_url: String,
-    /// Where people find what it describes.
+    /// URL of the provider's website.
     pub archive_url: String,
-    /// What it is.
+    /// Description of the provider.
     pub archive_description: String,
     /// `dataverse`, `default`, …
     pub style: String,
     /// One of [`FORMATS`].
     pub metadata_format: String,
-    /// The set that is asked for.
+    /// The set that is harvested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
-    /// `name: value`, with every request.
+    /// A header `name: value` that is sent with every request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_headers: Option<String>,
-    /// Whether terms that a vocabulary lacks are passed over, not the whole record.
+    /// Whether terms that a vocabulary lacks are skipped, rather than the whole record.
     #[serde(rename = "allowHarvestingMissingCVV")]
     pub allow_missing_terms: bool,
-    /// Whether identifiers of records are taken where the metadata has none.
+    /// Whether identifiers of records are used if the metadata contains none.
     pub use_oai_identifiers_as_pids: bool,
-    /// Kept for clients that set it: records are always asked for in lists.
+    /// Stored for API clients that set it, without effect: records are always requested in lists.
     pub use_list_records: bool,
-    /// Whether a run is under way.
+    /// Whether a run is in progress.
     pub in_progress: bool,
-    /// What runs came to.
+    /// Outcome of its runs.
     pub outcome: Outcome,
 }
 
-/// What runs of a client came to.
+/// Outcome of a client's runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Outcome {
-    /// When the last run began.
+    /// Start of the last run.
     pub last: Option<String>,
-    /// `SUCCESS`, `PARTIAL` or `FAILED`, and why.
+    /// `SUCCESS`, `PARTIAL` or `FAILED`, and the reason.
     pub result: Option<String>,
-    /// When the last run began that reached the end of the list: the next asks for what changed since.
+    /// Start of the last run that reached the end of the list: the next run requests changes since then.
     pub last_successful: Option<String>,
-    /// The same of one that found something.
+    /// Start of the last such run that found something.
     pub last_non_empty: Option<String>,
-    /// Records kept by the last run.
+    /// Records stored by the last run.
     pub n_harvested: u64,
     /// Records removed by it.
     pub n_deleted: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Outcome {
 }
 
 impl Client {
-    /// As clients of the API read it; its headers, which may hold a key of the provider's, for superusers alone.
+    /// Returns the client as JSON; its custom headers, which may contain a key of the provider, only for superusers.
     fn json(&self, view: &mut View<'_>, to_superuser: bool) -> Result<Value, ApiError> {
         let alias = collections::by_id(view, self.collection)?.map(|it| it.alias);
         let outcome = &self.outcome;
@@ -118,12 +118,12 @@ impl Client {
         }))))
     }
 
-    /// Returns name in the facet of metadata sources.
+    /// Returns the name in the facet of metadata sources.
     pub(crate) fn source(&self) -> &str {
         self.source_name.as_deref().unwrap_or(&self.nick_name)
     }
 
-    /// Takes over what a body says. Errors: 400.
+    /// Sets the members that a body states. Errors: 400.
     fn put(&mut self, view: &mut View<'_>, body: &Map<String, Value>) -> Result<(), ApiError> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(|it| it.trim().to_owned());
         let flag = |name: &str, before: bool| body.get(name).and_then(Value::as_bool).unwrap_or(before);
@@ -190,13 +190,13 @@ impl Client {
     }
 }
 
-/// `https://demo.dataverse.org` of `https://demo.dataverse.org/oai`.
+/// Returns the origin of a URL: `https://demo.dataverse.org` for `https://demo.dataverse.org/oai`.
 fn origin(url: &str) -> &str {
     let start = url.find("://").map_or(0, |it| it + 3);
     url.get(start..).and_then(|rest| rest.find('/')).and_then(|at| url.get(..start + at)).unwrap_or(url)
 }
 
-/// Returns the client of that nickname. Errors: 404 when there is none.
+/// Returns the client with that nickname. Errors: 404 if there is none.
 pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Client, ApiError> {
     let missing = || ApiError::not_found(format!("No such client: {name}"));
     stored::get(view, &CLIENT, name)?.ok_or_else(missing)

@@ -1,7 +1,7 @@
-//! Numbers of objects: collections, datasets, files, versions and all else are numbered from one sequence per tenant.
+//! Numbers of objects: collections, datasets, files, versions and everything else share one sequence per tenant.
 //!
-//! A process sets a range of numbers aside with one durable write and hands them out from memory, so that no record is
-//! rewritten for each object that is made. Numbers of a range that was not used up are gaps, as they are in the original.
+//! A process reserves a range of numbers with one durable write and assigns them from memory, so that no record is
+//! rewritten for each new object. Unused numbers of a range leave gaps, as in the original.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,20 +12,20 @@ use serde_json::json;
 
 use crate::error::ApiError;
 
-/// The end of the range that was set aside last: one record `numbers` with `{"next": n}`, and one for each sequence of its own.
+/// End of the last reserved range: one record `numbers` with `{"next": n}`, and one for each separate sequence.
 pub(crate) static SEQUENCE: Kind = Kind::named("dataverse_sequence");
 
-/// Its id.
+/// Id of that record.
 const ID: &str = "numbers";
-/// Numbers set aside at once.
+/// Numbers reserved at once.
 const RANGE: i64 = 1000;
-/// The first number of a new tenant; smaller ones belong to what `bootstrap.rs` makes.
+/// The first number of a new tenant; smaller ones are assigned by `bootstrap.rs`.
 pub(crate) const FIRST: i64 = 10;
 
-/// Larger numbers are not exact in what clients compute with (2^53).
+/// Larger numbers are not exact in the arithmetic of clients (2^53).
 const LARGEST: i64 = 9_007_199_254_740_992;
 
-/// Numbers for one write. A copy starts anew, so that a closure that runs again gives the same numbers.
+/// Numbers for one write. A copy starts from the beginning, so that a closure that runs again assigns the same numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Ids {
     next: i64,
@@ -35,7 +35,7 @@ pub struct Ids {
 impl Ids {
     /// Returns the next number.
     ///
-    /// Errors: more are taken than were asked for, a fault of ours.
+    /// Errors: more numbers are taken than were reserved, which is a bug.
     pub fn next(&mut self) -> Result<i64, ApiError> {
         if self.end <= self.next {
             tracing::error!("a request took more numbers than it had set aside");
@@ -46,12 +46,12 @@ impl Ids {
     }
 }
 
-/// The ranges that this process holds, by tenant.
+/// The ranges that this process has reserved, by tenant.
 #[derive(Clone, Default)]
 pub(crate) struct Ranges(Arc<Mutex<HashMap<String, Ids>>>);
 
 impl Ranges {
-    /// `n` numbers that nobody else gets.
+    /// Reserves `n` numbers.
     pub(crate) async fn take(&self, db: &Db, n: i64) -> Result<Ids, ApiError> {
         let name = db.tenant().name();
         loop {
@@ -73,7 +73,7 @@ impl Ranges {
     }
 }
 
-/// Returns the next number of a sequence of its own, for objects that are few.
+/// Returns the next number of a separate sequence, for kinds of objects with few records.
 pub(crate) fn next_of(txn: &mut Txn<'_>, name: &str) -> Result<i64, ApiError> {
     let stored = txn.get(&SEQUENCE, name)?;
     let next = match stored {
@@ -84,8 +84,8 @@ pub(crate) fn next_of(txn: &mut Txn<'_>, name: &str) -> Result<i64, ApiError> {
     Ok(next)
 }
 
-/// Returns a span of numbers that were given elsewhere is set aside, moved behind all that were given here: how far it
-/// is moved. The span of a tenant without objects stays where it is.
+/// Reserves a span of numbers that were assigned elsewhere, shifted behind all numbers that were assigned here. Returns
+/// by how much it is shifted: not at all in a tenant without objects.
 ///
 /// Errors: 400 for numbers that do not fit behind those of the tenant.
 pub(crate) fn span_set_aside(txn: &mut Txn<'_>, (low, high): (i64, i64)) -> Result<i64, ApiError> {
@@ -109,7 +109,7 @@ pub(crate) fn span_set_aside(txn: &mut Txn<'_>, (low, high): (i64, i64)) -> Resu
     Ok(distance)
 }
 
-/// Returns the first of `n` numbers that nobody else gets.
+/// Reserves `n` numbers, and returns the first.
 pub(crate) fn set_aside(txn: &mut Txn<'_>, n: i64) -> Result<i64, ApiError> {
     let stored = txn.get(&SEQUENCE, ID)?;
     let next = match stored {

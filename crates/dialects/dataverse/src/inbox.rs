@@ -1,4 +1,4 @@
-//! What other services tell this one: the inbox for linked data notifications, and projects of Local Contexts.
+//! Messages from other services: the inbox for linked data notifications, and projects of Local Contexts.
 
 use http::StatusCode;
 use pinakes_store::{Expr, Query, Txn, View, Weight};
@@ -13,7 +13,7 @@ use crate::routing::Routes;
 use crate::users::{USER, User};
 use crate::{datasets, envelope, permissions, stored};
 
-/// Most superusers who are told of one message.
+/// Maximum number of superusers who are notified of one message.
 const TOLD: u64 = 100;
 
 /// Adds the routes.
@@ -24,7 +24,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/localcontexts/datasets/{id}/{project}", show_project)
 }
 
-/// Takes an announcement that something elsewhere relates to a dataset here: superusers find it among their notices.
+/// Accepts an announcement that an external resource relates to a dataset here, and notifies superusers.
 ///
 /// Errors: 403 for a sender whose address is not among `inbox_allowed_hosts`; 400 for a message that announces no relationship; 404
 /// for one that names no published dataset.
@@ -87,7 +87,7 @@ fn superusers(view: &mut View<'_>, query: &Query) -> Result<Vec<User>, ApiError>
 
 const NOT_CONFIGURED: &str = "LocalContexts API configuration is not available.";
 
-/// Returns projects of a dataset at the Local Contexts Hub, which this installation does not ask.
+/// Refuses to list the projects of a dataset at the Local Contexts Hub, which this server does not query.
 async fn search_projects(call: Call) -> Answer {
     call.asker.user()?;
     let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);

@@ -1,4 +1,4 @@
-//! What the server says about itself: `/api/info`.
+//! Information about the server: `/api/info`.
 
 use http::{HeaderValue, Method, StatusCode};
 use pinakes_store::{View, Weight};
@@ -9,9 +9,9 @@ use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, site_settings};
 
-/// The version of Dataverse whose interface this is.
+/// The version of Dataverse whose API is implemented.
 const VERSION: &str = "6.11";
-/// Most bytes of an archive of several files, unless `:ZipDownloadLimit` says otherwise.
+/// Maximum size of an archive of several files, in bytes, unless `:ZipDownloadLimit` overrides it.
 const ZIP_LIMIT_BYTES: u64 = 104_857_600;
 
 /// Adds the routes.
@@ -76,7 +76,7 @@ async fn incomplete_metadata(call: Call) -> Answer {
     envelope::ok(call.app.settings.incomplete_metadata)
 }
 
-/// Settings that everybody may read.
+/// Settings that are public.
 const OPEN: [&str; 6] = [
     ":MaxEmbargoDurationInMonths",
     ":DatasetPublishPopupCustomText",
@@ -96,7 +96,7 @@ async fn setting(call: Call) -> Answer {
     envelope::message(value.ok_or(missing)?)
 }
 
-/// Files with which a site changes its pages: the type, the setting that names the file, the content type.
+/// Files that customise the site's pages: type, setting with the path, content type.
 const CUSTOMIZATIONS: [(&str, &str, &str); 6] = [
     ("homePage", ":HomePageCustomizationFile", "text/html"),
     ("header", ":HeaderCustomizationFile", "text/html"),
@@ -105,11 +105,11 @@ const CUSTOMIZATIONS: [(&str, &str, &str); 6] = [
     ("analytics", ":WebAnalyticsCode", "text/html"),
     ("logo", ":LogoCustomizationFile", "image/png"),
 ];
-/// Largest such file, in bytes.
+/// Maximum size of such a file, in bytes.
 const CUSTOMIZATION_BYTES: u64 = 4 << 20;
 
-/// Returns a file that an administrator named in a setting. A logo may be named as seen from the folder `docroot`
-/// beside the server's.
+/// Answers with a file whose path an administrator set. The path of a logo may also be relative to the folder `docroot`
+/// next to the server's working directory.
 async fn customization(call: Call) -> Answer {
     let wanted = call.param("type");
     let Some((_, setting, content_type)) = CUSTOMIZATIONS.iter().find(|it| it.0 == wanted) else {

@@ -1,4 +1,4 @@
-//! Every kind of record that the dialect keeps. Ids are numbers as text unless the kind says otherwise.
+//! All kinds of records of the dialect. Ids are numbers as text unless the kind says otherwise.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::{
     links, notifications, oai, registry, roles, site_settings, templates, tokens, usage, users,
 };
 
-/// The kinds, gathered.
+/// The list of kinds.
 static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
     vec![
         &ids::SEQUENCE,

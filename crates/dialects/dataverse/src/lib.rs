@@ -1,23 +1,24 @@
 //! The Dataverse dialect: collections, datasets with versions, deposited files, and publication.
 //!
-//! Speaks as Dataverse 6.11 does, so that pyDataverse, dvuploader, easyDataverse, the JavaScript client and scripts are
-//! pointed at it unchanged. What is covered, and where it differs on purpose, stands in `docs/dialects/dataverse.md`.
+//! Implements the API of Dataverse 6.11, so that pyDataverse, dvuploader, easyDataverse, the JavaScript client and
+//! scripts work unchanged. `docs/dialects/dataverse.md` lists what is covered and where the behaviour differs on
+//! purpose.
 //!
 //! | file | what |
 //! |---|---|
-//! | `routes.rs`, `routing.rs`, `admission.rs`, `gate.rs` | every route and how they are written down, how a request comes in, who may administer |
-//! | `app.rs`, `asker.rs`, `credentials.rs` | what a handler starts from, who asks, how that is found out |
-//! | `error.rs`, `envelope.rs` | refusals and answers in Dataverse's envelope |
-//! | `grants.rs`, `permissions.rs` | what is granted to whom, who may do what |
-//! | `collections.rs`, `datasets.rs`, `files/mod.rs` | what is kept; what is done with it lies in the files below, `wanted.rs` and `visibility.rs` say who sees it |
-//! | `changes.rs`, `search/index.rs` | what follows from a change |
+//! | `routes.rs`, `routing.rs`, `admission.rs`, `gate.rs` | routes and their registration, admission of requests, access for administrators |
+//! | `app.rs`, `asker.rs`, `credentials.rs` | what a handler starts from, the caller, authentication |
+//! | `error.rs`, `envelope.rs` | errors and answers in Dataverse's envelope |
+//! | `grants.rs`, `permissions.rs` | stored grants, authorisation |
+//! | `collections.rs`, `datasets.rs`, `files/mod.rs` | records; operations on them are in the folders of the same names, visibility in `wanted.rs` and `visibility.rs` |
+//! | `changes.rs`, `search/index.rs` | updates of the search index after a change |
 //! | `ids.rs` | numbers of objects |
-//! | `bootstrap.rs` | what is there in a new tenant |
-//! | `blocks/` | metadata blocks: definitions, values, what is missing or wrong |
-//! | `moving/` | collections with all that lies in them, to a folder and back |
+//! | `bootstrap.rs` | initialisation of a new tenant |
+//! | `blocks/` | metadata blocks: definitions, values, validation |
+//! | `moving/` | export of collections with all their contents to a folder, and import |
 //! | `exports/` | DDI, DataCite, Dublin Core, schema.org, OAI-ORE, Croissant |
 
-// By these names the fuzz targets call what they use; they are modules of the tests.
+// The fuzz targets are compiled as modules of the tests, and refer to their dependencies by these names.
 #[cfg(test)]
 extern crate pinakes_test_support as libfuzzer_sys;
 #[cfg(test)]

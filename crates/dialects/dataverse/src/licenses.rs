@@ -17,7 +17,7 @@ pub(crate) static LICENSE: Kind = Kind {
     ..Kind::named("dataverse_license")
 };
 
-/// A licence, in the form in which it is sent.
+/// A licence, in the form of the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct License {
@@ -25,16 +25,16 @@ pub(crate) struct License {
     pub id: i64,
     /// `CC0 1.0`.
     pub name: String,
-    /// What it says, in a sentence.
+    /// Short description.
     pub short_description: String,
-    /// Where it stands.
+    /// URI of its text.
     pub uri: String,
-    /// Its picture.
+    /// URL of its icon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
     /// Whether new versions may choose it.
     pub active: bool,
-    /// Whether new datasets have it.
+    /// Whether it is the default of new datasets.
     pub is_default: bool,
     /// Position in lists.
     pub sort_order: i64,
@@ -52,18 +52,18 @@ pub(crate) struct License {
     pub language_code: Option<String>,
 }
 
-/// Returns the licence of that number.
+/// Returns the licence with that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<License>, ApiError> {
     stored::get(view, &LICENSE, &id.to_string())
 }
 
-/// Returns the licence of that name.
+/// Returns the licence with that name.
 pub(crate) fn by_name(view: &mut View<'_>, name: &str) -> Result<Option<License>, ApiError> {
     let found = view.first(&LICENSE, Expr::Is("name".into(), name.into()))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// Returns the licence of that URI, with or without a slash at the end.
+/// Returns the licence with that URI, with or without a trailing slash.
 pub(crate) fn by_uri(view: &mut View<'_>, uri: &str) -> Result<Option<License>, ApiError> {
     for text in [uri, uri.trim_end_matches('/')] {
         if let Some(found) = view.first(&LICENSE, Expr::Is("uri".into(), text.into()))? {
@@ -86,7 +86,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/licenses/{id}/:sortOrder/{order}", set_order)
 }
 
-/// Returns all licences: the default first, then as they are ordered.
+/// Returns all licences: the default one first, then by sort order.
 fn all(view: &mut View<'_>) -> Result<Vec<License>, ApiError> {
     let mut all: Vec<License> = stored::find(view, &LICENSE, &Query::filter(Expr::All))?;
     all.sort_by(|a, b| (!a.is_default, a.sort_order, &a.name).cmp(&(!b.is_default, b.sort_order, &b.name)));
@@ -116,7 +116,7 @@ async fn show_default(call: Call) -> Answer {
 
 const REFUSAL: &str = "Only superusers can change licenses.";
 
-/// `POST /licenses`: the server numbers licences, a body with an `id` is refused.
+/// `POST /licenses`: the server assigns the number, so a body with an `id` is refused.
 async fn create(mut call: Call) -> Answer {
     let user = call.asker.user()?;
     if !user.superuser {
@@ -173,7 +173,7 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("License with ID {} deleted.", call.param("id")))
 }
 
-/// Changes a licence of the path.
+/// Changes the licence of the path.
 async fn changed(
     call: &Call,
     mut change: impl FnMut(&mut License) -> Result<(), ApiError> + Send + 'static,

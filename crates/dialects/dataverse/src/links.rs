@@ -1,4 +1,4 @@
-//! Links: a collection shows a dataset or collection that lies elsewhere (section 2.2 and 5.5 of the contract).
+//! Links: a collection shows a dataset or collection from elsewhere (sections 2.2 and 5.5 of the contract).
 
 pub(crate) mod serve;
 
@@ -26,14 +26,14 @@ pub(crate) struct Link {
     pub is_dataset: bool,
     /// The collection that shows it.
     pub collection: i64,
-    /// When it was made.
+    /// When it was created.
     pub created: String,
-    /// The saved search that made it.
+    /// The saved search that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<i64>,
 }
 
-/// Returns the id under which a link is kept.
+/// Returns the id of a link's record.
 pub(crate) fn id_of(linked: i64, collection: i64) -> String {
     format!("{linked}/{collection}")
 }
@@ -48,7 +48,7 @@ pub(crate) fn in_collection(view: &mut View<'_>, collection: i64) -> Result<Vec<
     stored::find_by(view, &LINK, "collection", collection)
 }
 
-/// Makes a link, unless it is there. Tells whether it was made.
+/// Creates a link unless it exists. Returns whether it was created.
 pub(crate) fn insert(txn: &mut Txn<'_>, link: &Link) -> Result<bool, ApiError> {
     let id = id_of(link.linked, link.collection);
     if txn.has(&LINK, &id)? {
@@ -58,7 +58,7 @@ pub(crate) fn insert(txn: &mut Txn<'_>, link: &Link) -> Result<bool, ApiError> {
     Ok(true)
 }
 
-/// Removes the links of an object that goes away, in both directions.
+/// Removes the links of an object that is being deleted, in both directions.
 pub(crate) fn remove_of(txn: &mut Txn<'_>, object: i64) -> Result<(), ApiError> {
     for path in ["linked", "collection"] {
         for record in txn.find(&LINK, &Query::filter(Expr::Is(path.into(), object.into())))? {
@@ -78,7 +78,7 @@ pub(crate) fn of_collection_into(
     Ok(of(view, object)?.iter().any(|it| above.contains(&it.collection)))
 }
 
-/// Takes those links away.
+/// Removes those links.
 pub(crate) fn unlink_collection_from(
     txn: &mut Txn<'_>,
     object: i64,

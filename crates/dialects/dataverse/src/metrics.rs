@@ -1,6 +1,6 @@
-//! How many collections, datasets, files, downloads and accounts there are: `/api/info/metrics` (section 11 of the contract).
+//! Numbers of collections, datasets, files, downloads and accounts: `/api/info/metrics` (section 11 of the contract).
 //!
-//! Only what is published counts. Numbers are made of the records when they are asked for.
+//! Only published objects count. The numbers are computed from the records on request.
 
 pub(crate) mod downloads;
 
@@ -50,15 +50,15 @@ enum Counted {
     Accounts,
 }
 
-/// What a request asks for.
+/// Parameters of a request.
 struct Asked {
     counted: Counted,
     parent: Option<String>,
-    /// Months up to this one count, `2026-01`.
+    /// Last month that counts, `2026-01`.
     month: Option<String>,
-    /// Days from this one on count, `2026-01-31`.
+    /// First day that counts, `2026-01-31`.
     since: Option<String>,
-    /// Whether datasets that lie here count.
+    /// Whether local datasets count.
     counts_local: bool,
     /// Whether harvested datasets count.
     counts_remote: bool,
@@ -97,13 +97,13 @@ impl Asked {
         Ok(Self { counted, parent, month, since, counts_local, counts_remote })
     }
 
-    /// Returns whether something of that day counts.
+    /// Returns whether something with that date counts.
     fn takes(&self, day: &str) -> bool {
         let month = day.get(..7).unwrap_or(day);
         self.month.as_deref().is_none_or(|it| month <= it) && self.since.as_deref().is_none_or(|it| it <= day)
     }
 
-    /// Returns the days of all that is counted, each with how many, and the dataset.
+    /// Returns the dates of all counted objects, each with a number and the dataset.
     fn days(&self, view: &mut View<'_>) -> Result<Vec<(String, u64, i64)>, ApiError> {
         let below = below(view, self.parent.as_deref())?;
         let is_below = |id: i64| below.as_ref().is_none_or(|it| it.contains(&id));
@@ -157,8 +157,7 @@ impl Asked {
     }
 }
 
-/// Returns the month of the path, up to which things count. Errors: 400 for text that is none, and for one that has not
-/// begun.
+/// Returns the last month to count, from the path. Errors: 400 for text that is not a month, and for a future month.
 fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
     let Some(text) = Some(call.param("month")).filter(|it| !it.is_empty()) else { return Ok(None) };
     if !clock::is_day(&format!("{text}-01")) {
@@ -173,7 +172,7 @@ fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
     Ok(Some(text.to_owned()))
 }
 
-/// Returns the collections from `alias` down; none for all.
+/// Returns `alias` and all collections below it; `None` for all collections.
 fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, ApiError> {
     let Some(alias) = alias else { return Ok(None) };
     let top = collections::find(view, alias)?;
@@ -195,7 +194,7 @@ async fn total(call: Call) -> Answer {
     envelope::ok(json!({"count": call.db().read(Weight::Scan, find).await?}))
 }
 
-/// Returns a value of a table.
+/// Returns a value as a table cell.
 fn cell(value: &Value) -> String {
     match value {
         Value::String(text) => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -203,7 +202,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Returns rows as JSON, or as CSV for those who ask for it.
+/// Answers with rows as JSON, or as CSV for clients that accept it.
 fn table<const N: usize>(call: &Call, columns: [&str; N], rows: Vec<[Value; N]>) -> Answer {
     let wants_csv = call.header("accept").is_some_and(|it| it.contains("text/csv"));
     if wants_csv {
@@ -217,7 +216,7 @@ fn table<const N: usize>(call: &Call, columns: [&str; N], rows: Vec<[Value; N]>)
     envelope::ok(rows.into_iter().map(object).collect::<Vec<Value>>())
 }
 
-/// Returns how many there were at the end of each month.
+/// Answers with the cumulative number at the end of each month.
 async fn monthly(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
@@ -273,7 +272,7 @@ fn subjects_of(view: &mut View<'_>, dataset: i64) -> Result<Vec<String>, ApiErro
     Ok(Metadata(&blocks).many("subject").into_iter().map(str::to_owned).collect())
 }
 
-/// Returns the name of a type of collections for people.
+/// Returns the display name of a type of collections.
 fn category(ty: &str) -> String {
     let words: Vec<String> = ty
         .split('_')
@@ -300,7 +299,7 @@ async fn by_category(call: Call) -> Answer {
     table(&call, ["category", "count"], rows)
 }
 
-/// Returns files of released versions by content type, with their bytes.
+/// Answers with the files of released versions by content type, with their number and size.
 async fn by_type(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 3]>, ApiError> {
@@ -321,7 +320,7 @@ async fn by_type(call: Call) -> Answer {
     table(&call, ["contenttype", "count", "size"], rows)
 }
 
-/// Returns the published collections as a tree, without those that are kept from the caller.
+/// Answers with the tree of published collections, without those hidden from the caller.
 async fn tree(call: Call) -> Answer {
     let parent = call.query.filled("parentAlias").unwrap_or(":root").to_owned();
     let (asker, month) = (call.asker.clone(), asked_month(&call)?);

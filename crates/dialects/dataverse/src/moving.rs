@@ -1,16 +1,18 @@
-//! Collections with all that lies in them to a folder and back: `pinakes export dataverse`, `pinakes import dataverse`.
+//! Export of collections with all their contents to a folder, and import: `pinakes export dataverse`, `pinakes import
+//! dataverse`.
 //!
 //! | file of the folder | a line is |
 //! |---|---|
 //! | `site.jsonl` | a table of metadata blocks, a licence, a type of datasets, a role of the installation |
 //! | `users.jsonl` | a user, without password, tokens and the rights of superusers |
 //! | `collections.jsonl` | a collection with its roles, groups, guestbooks, templates, assignments and links, parents first |
-//! | `datasets.jsonl` | a dataset, then its versions, then its files, each with all that belongs to it |
+//! | `datasets.jsonl` | a dataset, then its versions, then its files, each with all its parts |
 //! | `files/ab/abcd…` | bytes, by their SHA-256 |
-//! | `export.json` | how many there are of each, written last |
+//! | `export.json` | the number of each, written last |
 //!
-//! What another tenant numbers in its own way is named: users, collections, roles, licences, groups (`shape.rs`). All other numbers
-//! move by one distance, so that an import that is run again finds what it made before by number (`numbers.rs`).
+//! Objects that another tenant numbers differently are referred to by name: users, collections, roles, licences, groups
+//! (`shape.rs`). All other numbers are shifted by the same distance, so that an import that is run again finds the
+//! objects of its first run by number (`numbers.rs`).
 
 mod bytes;
 mod collections;
@@ -35,7 +37,7 @@ use crate::settings::Settings;
 pub use export::{Exporting, export};
 pub use import::{Importing, Moved, import, n_bytes};
 
-/// The form of exports that this program writes and reads.
+/// Format version of exports that this program writes and reads.
 const FORM: u32 = 1;
 const MANIFEST: &str = "export.json";
 const SITE: &str = "site.jsonl";
@@ -44,24 +46,24 @@ const COLLECTIONS: &str = "collections.jsonl";
 const DATASETS: &str = "datasets.jsonl";
 const FILES: &str = "files";
 
-/// Why collections could not be moved.
+/// Why an export or import failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MovingError {
-    /// The store, or a record that is not what it should be.
+    /// The store, or an invalid record.
     #[error("{0}")]
     Records(#[from] ApiError),
     /// A file of the folder.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// What is wrong.
         error: io::Error,
     },
-    /// The store of files.
+    /// The blob store.
     #[error("the store of files: {0}")]
     Blobs(#[from] BlobError),
-    /// What was asked for cannot be done; says why and what to do.
+    /// The request is impossible; says why and what to do.
     #[error("{0}")]
     Refused(String),
 }
@@ -79,7 +81,7 @@ impl MovingError {
     }
 }
 
-/// What an export or import needs of the server.
+/// What an export or import needs from the server.
 #[derive(Clone)]
 pub struct MoveParts {
     /// The server's shared parts.
@@ -88,20 +90,20 @@ pub struct MoveParts {
     pub settings: Settings,
 }
 
-/// What was left out.
+/// An object that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The file of the folder, or where the bytes lie.
+    /// The file of the folder, or the location of the bytes.
     pub file: String,
-    /// The line, from 1; 0: the file as a whole.
+    /// The line, from 1; 0 for the file as a whole.
     pub line: u64,
-    /// What it is about: an alias, an identifier, a name.
+    /// The object: an alias, an identifier, a name.
     pub name: String,
-    /// Why, and what to do.
+    /// Reason, and what to do.
     pub reason: String,
 }
 
-/// What an export holds.
+/// The contents of `export.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Manifest {
@@ -109,22 +111,22 @@ struct Manifest {
     form: u32,
     /// Version of the program that wrote it.
     version: String,
-    /// Name of this export: an import that is run again is known by it.
+    /// Id of this export, by which a repeated import recognises it.
     id: String,
-    /// Short name of the root collection where it was made.
+    /// Short name of the root collection at the source.
     root: String,
-    /// The collection that was exported with all below it; none: all.
+    /// The exported collection, with all below it; `None` for all collections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     collection: Option<String>,
-    /// Whether bytes are in it.
+    /// Whether it contains the bytes of files.
     files: bool,
-    /// The smallest and the largest number of an object.
+    /// The smallest and the largest number of its objects.
     numbers: Option<(i64, i64)>,
-    /// How many there are of each.
+    /// Numbers of objects.
     counts: Counts,
 }
 
-/// How many there are of each.
+/// Numbers of objects, by sort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Counts {

@@ -1,4 +1,5 @@
-//! What the caller has a role on: `/api/mydata/retrieve` (section 7 of the contract). Its envelope is one of its own.
+//! Objects on which the caller has a role: `/api/mydata/retrieve` (section 7 of the contract). Its envelope differs
+//! from the usual one.
 
 use http::StatusCode;
 use pinakes_store::{View, Weight};
@@ -16,7 +17,7 @@ use crate::groups::membership;
 use crate::routing::Routes;
 use crate::{envelope, roles, stored, users};
 
-/// Items of one page.
+/// Items per page.
 const PAGE_ITEMS: usize = 10;
 
 /// Adds the routes.
@@ -39,7 +40,7 @@ fn nothing(message: impl Into<String>) -> Answer {
     Ok(envelope::raw_json(StatusCode::OK, &body))
 }
 
-/// Whose data is asked for: the caller's, or that of the user whom a superuser names.
+/// Returns the user whose data is requested: the caller, or the user that a superuser names.
 async fn owner(call: &Call) -> Result<Result<Asker, String>, ApiError> {
     let user = call.asker.user()?;
     let wanted = call.query.filled("userIdentifier").filter(|_| user.superuser).map(str::to_owned);
@@ -52,7 +53,7 @@ async fn owner(call: &Call) -> Result<Result<Asker, String>, ApiError> {
     })
 }
 
-/// One thing that was found, with what it is sorted and filtered by.
+/// A found object, with its sort and filter values.
 struct Found {
     changed: String,
     status: &'static str,
@@ -158,12 +159,12 @@ fn pagination(n_all: usize, page: usize, per_page: usize) -> Value {
     })
 }
 
-/// Gathers collections and datasets, each once.
+/// Collects collections and datasets, each once.
 struct Finder<'f> {
     site_url: &'f str,
     collections: bool,
     datasets: bool,
-    /// Whether datasets come with the collections that hold them.
+    /// Whether datasets are listed with the collections that contain them.
     shows_holders: bool,
     seen: Vec<i64>,
     all: Vec<Found>,
@@ -182,7 +183,7 @@ impl<'f> Finder<'f> {
         }
     }
 
-    /// Takes an object on which a role is assigned; of a collection also its datasets, when the role is about such.
+    /// Adds an object on which a role is assigned; for a collection also its datasets, if the role concerns datasets.
     fn take(&mut self, view: &mut View<'_>, object: i64, held: &[Permission]) -> Result<(), ApiError> {
         let Some(collection) = collections::by_id(view, object)? else {
             if let Some(dataset) = datasets::by_id(view, object)? {
@@ -266,7 +267,7 @@ impl<'f> Finder<'f> {
         }
         let holders = holders.iter().map(|it| json!({"id": it.id, "name": it.name, "alias": it.alias}));
         let holders: Vec<Value> = holders.collect();
-        // A minor version stands where its major one does.
+        // A minor version is sorted by the date of its major one.
         let dated = match (version.number, version.minor) {
             (Some(number), Some(minor)) if minor != 0 => version::newest_first(view, dataset)?
                 .into_iter()
@@ -306,7 +307,7 @@ impl<'f> Finder<'f> {
     }
 }
 
-/// Returns the collections in which the caller holds any role.
+/// Lists the collections in which the caller holds any role.
 async fn list_collections(call: Call) -> Answer {
     let asker = match owner(&call).await? {
         Ok(asker) => asker,

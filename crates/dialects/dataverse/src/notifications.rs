@@ -1,4 +1,4 @@
-//! Notices to users: `/api/notifications`.
+//! Notifications of users: `/api/notifications`.
 
 use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{envelope, stored};
 
-/// Notices by number: body is a [`Notification`].
+/// Notifications by number: body is a [`Notification`].
 pub(crate) static NOTIFICATION: Kind = Kind {
     columns: &[
         Column::one("user", Type::Integer),
@@ -21,13 +21,13 @@ pub(crate) static NOTIFICATION: Kind = Kind {
     ..Kind::named("dataverse_notification")
 };
 
-/// A notice.
+/// A notification.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Notification {
     /// Number.
     pub number: i64,
-    /// Whom it is for.
+    /// The recipient.
     pub user: i64,
     /// `CREATEDV`, `SUBMITTEDDS`, …
     #[serde(rename = "type")]
@@ -36,15 +36,15 @@ pub(crate) struct Notification {
     pub sent: String,
     /// Whether it was read.
     pub is_read: bool,
-    /// What it is about, as it is sent.
+    /// Its subject, in the form of the API.
     #[serde(default)]
     pub more: Map<String, Value>,
 }
 
-/// The version of the guides to which notices point.
+/// The version of the guides that notifications link to.
 const GUIDES_VERSION: &str = "6.11";
 
-/// What a notice says.
+/// The contents of a notification.
 #[derive(Debug, Clone)]
 pub(crate) struct Notice {
     notice: &'static str,
@@ -52,19 +52,19 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// Returns a kind of notice about nothing in particular.
+    /// Returns a notification of that kind, without a subject.
     pub(crate) fn of(notice: &'static str) -> Self {
         Self { notice, more: Map::new() }
     }
 
-    /// With what it is about.
+    /// Adds a member that describes the subject.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.more.insert(name.to_owned(), value.into());
         self
     }
 }
 
-/// Sends a notice to a user.
+/// Sends a notification to a user.
 pub(crate) fn send(
     txn: &mut Txn<'_>,
     number: i64,
@@ -78,7 +78,7 @@ pub(crate) fn send(
     stored::insert(txn, &NOTIFICATION, &number.to_string(), &notification)
 }
 
-/// Removes the notices of a user who goes away.
+/// Removes the notifications of a user who is being deleted.
 pub(crate) fn remove_of_user(txn: &mut Txn<'_>, user: i64) -> Result<(), ApiError> {
     for record in txn.find(&NOTIFICATION, &Query::filter(Expr::Is("user".into(), user.into())))? {
         txn.delete(&NOTIFICATION, &record.id)?;
@@ -126,7 +126,7 @@ impl Notification {
     }
 }
 
-/// What a notice is about, in a line; with the dataset's title where it is known.
+/// Returns the subject line of a notification, with the dataset's title if that is known.
 fn subject(notice: &str, title: Option<&str>) -> String {
     let dataset = |what: &str| match title {
         Some(title) => format!("Dataset \"{title}\" {what}"),
@@ -185,7 +185,7 @@ async fn count_unread(call: Call) -> Answer {
     envelope::ok(json!({"unreadCount": call.db().read(Weight::Scan, count).await?}))
 }
 
-/// Returns the notice of the path, if it is the caller's.
+/// Returns the notification of the path, if it is the caller's.
 fn own(view: &mut View<'_>, id: &str, user: i64) -> Result<Notification, ApiError> {
     let found: Option<Notification> = stored::get(view, &NOTIFICATION, id)?;
     let missing = || ApiError::not_found(format!("Notification {id} not found."));
@@ -214,19 +214,20 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("Notification {} deleted.", call.param("id")))
 }
 
-/// No mail is sent and every notice is kept: there is nothing to mute, as in the original unless it is switched on.
+/// Refuses to mute notifications: no mail is sent and every notification is kept, as in the original unless muting is
+/// enabled.
 async fn no_muting(call: Call) -> Answer {
     call.asker.user()?;
     Err(ApiError::not_found("Notification muting not enabled."))
 }
 
-/// Whoever may edit a dataset by a role on it.
+/// Returns the users who may edit a dataset by a role on it.
 pub(crate) fn editors(view: &mut View<'_>, dataset: &crate::datasets::Dataset) -> Result<Vec<i64>, ApiError> {
     crate::permissions::holders_of(view, &[dataset.id], &[Permission::EditDataset])
 }
 
-/// Whoever sees a draft, or downloads restricted files, by a role on the dataset or on its collection: a publication is told
-/// to all of them.
+/// Returns the users who may see a draft, or download restricted files, by a role on the dataset or on its collection:
+/// all of them are notified of a publication.
 pub(crate) fn insiders(
     view: &mut View<'_>,
     dataset: &crate::datasets::Dataset,
@@ -236,7 +237,7 @@ pub(crate) fn insiders(
     crate::permissions::holders_of(view, &objects, &any)
 }
 
-/// Whoever may publish a dataset by a role on it or on its collection.
+/// Returns the users who may publish a dataset by a role on it or on its collection.
 pub(crate) fn curators(
     view: &mut View<'_>,
     dataset: &crate::datasets::Dataset,
@@ -245,7 +246,7 @@ pub(crate) fn curators(
     crate::permissions::holders_of(view, &objects, &[Permission::PublishDataset])
 }
 
-/// Whoever may let others download a file, by a role on it, its dataset or its collection.
+/// Returns the users who may grant downloads of a file, by a role on it, its dataset or its collection.
 pub(crate) fn file_managers(
     view: &mut View<'_>,
     file: i64,

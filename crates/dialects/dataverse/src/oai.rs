@@ -1,7 +1,7 @@
 //! OAI-PMH 2.0 at `/oai`, and its sets, `/api/harvest/server/oaisets` (section 11 of the contract).
 //!
-//! A set is a search. Exporting it notes which published datasets it finds: those are its members, and a member that is gone
-//! stays as a deleted record.
+//! A set is a search. Exporting a set records which published datasets the search finds: those become its members. A
+//! member whose dataset is no longer published stays as a deleted record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::{clock, envelope, stored};
 /// Sets by name: body is a [`Set`].
 pub(crate) static SET: Kind = Kind::named("dataverse_oai_set");
 
-/// Members of sets, by `{set}/{pid}`: body is a [`Member`]. The set of all has the empty name.
+/// Members of sets, by `{set}/{pid}`: body is a [`Member`]. The set of all datasets has the empty name.
 pub(crate) static MEMBER: Kind = Kind {
     columns: &[
         Column::one("set", Type::Text),
@@ -49,7 +49,7 @@ pub(crate) struct Set {
     pub name: String,
     /// The search that finds its members.
     pub definition: String,
-    /// What it is.
+    /// Description.
     pub description: String,
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Member {
     pub set: String,
     /// The dataset.
     pub pid: String,
-    /// When it came, changed or went.
+    /// When it was added, changed or deleted.
     pub changed: String,
-    /// Whether the dataset is gone.
+    /// Whether the dataset is no longer published.
     pub deleted: bool,
 }
 
@@ -134,7 +134,7 @@ fn read_set(body: &serde_json::Map<String, Value>, name: Option<&str>) -> Result
     if set.definition.trim().is_empty() {
         return Err(ApiError::bad_request("A set must have a definition."));
     }
-    // Whatever the time is: only whether it can be read.
+    // The time does not matter: this only checks the syntax.
     query::parse(&set.definition, 0)
         .map_err(|error| ApiError::bad_request(format!("Search Syntax Error: {error}")))?;
     Ok(set)
@@ -207,7 +207,7 @@ async fn export_set(call: Call) -> Answer {
     envelope::message(format!("OAI Set {name} exported"))
 }
 
-/// Notes the members of a set as they are now.
+/// Updates the members of a set.
 fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), ApiError> {
     let now_ms = crate::clock::parse(now).unwrap_or_default();
     let filter = query::parse(&set.definition, now_ms).map_err(ApiError::bad_request)?.filter;
@@ -223,7 +223,8 @@ fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), ApiError> {
     }
     for mut member in stored::find_by::<Member>(txn, &MEMBER, "set", set.name.clone())? {
         let id = format!("{}/{}", set.name, member.pid);
-        // One that the search no longer finds may be found again; it is deleted when its dataset is.
+        // A dataset that the search no longer finds may be found again later; a member is deleted only when its dataset
+        // is no longer published.
         let dataset = datasets::by_pid(txn, &member.pid)?;
         let is_there = dataset.is_some_and(|it| it.released.is_some());
         let changed = found.remove(&member.pid);
@@ -243,10 +244,10 @@ fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A fault of a request: (code, text).
+/// An OAI-PMH error: (code, text).
 type Fault = (&'static str, String);
 
-/// Formats that harvesters are offered: (name here, name of the export).
+/// Formats offered to harvesters: (name here, name of the export).
 const FORMATS: [(&str, &str); 5] = [
     ("oai_dc", "oai_dc"),
     ("oai_ddi", "oai_ddi"),
@@ -265,7 +266,7 @@ const ROOT: &[(&str, &str)] = &[
 ];
 
 fn answered(text: String) -> Answer {
-    // Harvesters look for a second declaration among the records, by its usual quotes.
+    // Harvesters check records for a second XML declaration, by its usual quotes.
     let body = text.strip_prefix(DECLARATION).map(|it| format!("<?xml version='1.0' encoding='UTF-8'?>{it}"));
     let body = body.unwrap_or(text);
     Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static("text/xml;charset=UTF-8"), body))
@@ -314,7 +315,7 @@ async fn provide(mut call: Call) -> Answer {
 const VERBS: [&str; 6] =
     ["Identify", "ListMetadataFormats", "ListSets", "ListIdentifiers", "ListRecords", "GetRecord"];
 
-/// Where a list goes on.
+/// Position at which a list continues.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Cursor {
     offset: usize,
@@ -332,7 +333,7 @@ struct Request {
 }
 
 impl Request {
-    /// Returns the document up to what the verb writes.
+    /// Writes the beginning of a document, up to the output of the verb.
     fn begin(&self, verb: Option<&str>, given: &crate::query::Query) -> Xml {
         let mut xml = Xml::document();
         xml.open(if verb.is_some() { "OAI-PMH" } else { "oai" }, ROOT);
@@ -419,7 +420,7 @@ impl Request {
         xml.close();
     }
 
-    /// A record; `None` when its dataset is not published any more.
+    /// Writes a record; `None` if its dataset is no longer published.
     fn written(
         &self,
         view: &mut View<'_>,
@@ -567,13 +568,13 @@ fn unknown_format(prefix: &str) -> Fault {
     ("cannotDisseminateFormat", format!("The format '{prefix}' is not offered"))
 }
 
-/// Returns an instant of a request; a day gets the time that it lacks. `None` for what is neither.
+/// Returns an instant from a request; `time` is added to a date. `None` for any other text.
 fn instant(text: &str, time: &str) -> Option<String> {
     let whole = if text.len() == 10 { format!("{text}{time}") } else { text.to_owned() };
     (text.is_empty() || clock::parse(&whole).is_some()).then_some(whole)
 }
 
-/// Returns every published dataset, without a set.
+/// Returns all published datasets, as members of no set.
 fn everything(view: &mut View<'_>) -> Result<Vec<Member>, ApiError> {
     let mut members: BTreeMap<String, Member> = BTreeMap::new();
     for id in index::public_datasets(view, Expr::All)? {

@@ -1,4 +1,4 @@
-//! What the API consists of, as OpenAPI 3: `/openapi`, made of the table of routes.
+//! OpenAPI 3 description of the API: `/openapi`, generated from the table of routes.
 
 use std::sync::OnceLock;
 
@@ -11,15 +11,15 @@ use crate::routing::Routes;
 
 /// Every route's method and path, as `routes.rs` lists them.
 type Table = fn() -> Vec<(Method, String)>;
-/// Whether a path of the table is taken as it stands, not below `/api`.
+/// Returns whether a path of the table is not below `/api`.
 type IsElsewhere = fn(&str) -> bool;
 
-/// Adds the route, which tells of those of a table.
+/// Adds the route that describes the routes of a table.
 pub(crate) fn routes(routes: Routes, table: Table, is_elsewhere: IsElsewhere) -> Routes {
     routes.elsewhere(Method::GET, "/openapi", move |call| show(call, table, is_elsewhere))
 }
 
-/// In what a description is written.
+/// Format of a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Json,
@@ -27,7 +27,7 @@ enum Format {
 }
 
 impl Format {
-    /// What a header or parameter names; none for what leaves the choice open.
+    /// Returns the format that a header or parameter names; `None` if it leaves the choice open.
     fn of_header(accept: &str) -> Option<Self> {
         match accept {
             it if it.contains("json") => Some(Self::Json),
@@ -37,9 +37,9 @@ impl Format {
     }
 }
 
-/// Returns the description: as the header or the parameter says, YAML when neither does.
+/// Answers with the description in the format of the header or the parameter, by default YAML.
 ///
-/// Errors: 400 for another format, and for a header that names one and a parameter that names the other.
+/// Errors: 400 for another format, and if header and parameter contradict each other.
 async fn show(call: Call, table: Table, is_elsewhere: IsElsewhere) -> Answer {
     let accept = call.header("accept").unwrap_or_default();
     let by_header = Format::of_header(accept);
@@ -62,7 +62,7 @@ async fn show(call: Call, table: Table, is_elsewhere: IsElsewhere) -> Answer {
         }
         (header, parameter) => parameter.or(header).unwrap_or(Format::Yaml),
     };
-    // Any JSON is YAML too (YAML 1.2, section 1.3).
+    // JSON is valid YAML (YAML 1.2, section 1.3).
     let content_type = match format {
         Format::Json => HeaderValue::from_static("application/json"),
         Format::Yaml => HeaderValue::from_static("application/yaml"),
@@ -115,7 +115,7 @@ fn operation(method: &Method, path: &str) -> Value {
         .iter()
         .map(|it| json!({"name": it, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect();
-    // `:isRoot` and `isRoot` are two paths.
+    // `:isRoot` and `isRoot` are different paths.
     let letter = |it: char| if it.is_ascii_alphanumeric() { it } else { '_' };
     let words: Vec<String> =
         segments.iter().map(|it| it.trim_matches(['{', '}']).chars().map(letter).collect()).collect();

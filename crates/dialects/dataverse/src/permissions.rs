@@ -1,8 +1,8 @@
-//! Who may do what: the one place where it is decided (section 0.4 of the contract). What is granted nowhere is denied.
+//! Authorisation: the only place where it is decided (section 0.4 of the contract). Whatever is not granted is denied.
 //!
-//! A *grant* is what one assignee holds on one object: a record by `{object}/{assignee}`, so that a check reads a handful
-//! of records by their ids, however many assignments there are. Every collection is its own permission root: what counts
-//! for a file is granted on the file, its dataset, or the dataset's collection, and nowhere above.
+//! A *grant* holds the roles of one assignee on one object, in a record with the id `{object}/{assignee}`, so that a
+//! check reads a handful of records by id, however many assignments there are. Every collection is its own permission
+//! root: for a file, grants on the file, its dataset and the dataset's collection count, and none above.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::grants::{self, GRANT, Grant, Permission, Place};
 use crate::groups::membership;
 use crate::{roles, stored};
 
-/// Permissions as a set.
+/// A set of permissions.
 pub(crate) type Permissions = BTreeSet<Permission>;
 
-/// What the caller may do at a place.
+/// Returns the caller's permissions at a place.
 ///
-/// Two reads: the grants of the caller's own names, then the roles, if there are any that were made here. Groups are looked
-/// at when the names alone do not do.
+/// Reads the grants of the caller's own names, then their roles, if any are not built in; the same for the groups that
+/// the caller is in.
 pub(crate) fn held(view: &mut View<'_>, asker: &Asker, place: Place) -> Result<Permissions, ApiError> {
     if asker.is_superuser() {
         return Ok(Permission::ALL.into_iter().collect());
@@ -33,7 +33,7 @@ pub(crate) fn held(view: &mut View<'_>, asker: &Asker, place: Place) -> Result<P
     Ok(held)
 }
 
-/// Returns whether the caller may do one thing at a place.
+/// Returns whether the caller has a permission at a place.
 pub(crate) fn may(
     view: &mut View<'_>,
     asker: &Asker,
@@ -47,7 +47,7 @@ pub(crate) fn may(
     Ok(!groups.is_empty() && granted(view, &groups, place)?.contains(&permission))
 }
 
-/// Lets the caller do one thing at a place. Errors: 401.
+/// Checks that the caller has a permission at a place. Errors: 401.
 pub(crate) fn require(
     view: &mut View<'_>,
     asker: &Asker,
@@ -57,7 +57,7 @@ pub(crate) fn require(
     if may(view, asker, place, permission)? { Ok(()) } else { Err(refusal(asker)) }
 }
 
-/// 401 `User @name is not permitted to perform requested action.`
+/// Returns the 401 `User @name is not permitted to perform requested action.`
 pub(crate) fn refusal(asker: &Asker) -> ApiError {
     ApiError::unauthorized(format!(
         "User {} is not permitted to perform requested action.",

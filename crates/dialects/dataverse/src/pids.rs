@@ -1,7 +1,8 @@
-//! Persistent identifiers as such: `/api/pids`, the generator of a dataset's identifiers, and re-registering handles.
+//! Management of persistent identifiers: `/api/pids`, the generator of a dataset's identifiers, and re-registering
+//! handles.
 //!
-//! Identifiers come from the one provider that the configuration describes. It keeps them itself, so that reserving one and giving
-//! it back changes what is noted here and asks nobody.
+//! Identifiers come from the single provider in the configuration. It manages them itself, so reserving one and
+//! releasing it only changes records here and calls no other service.
 
 use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::{Value, json};
@@ -14,9 +15,9 @@ use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{envelope, permissions, stored};
 
-/// Name of the only provider.
+/// Name of the provider.
 const PROVIDER: &str = "fake";
-/// Among a dataset's small settings: its identifier was given back.
+/// Setting of a dataset: its identifier was released.
 const GIVEN_BACK: &str = "pidGivenBack";
 const REFUSAL: &str = "Forbidden. You must be a superuser.";
 
@@ -38,7 +39,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/admin/registerDataFileAll", files_have_none)
 }
 
-/// What is known of an identifier: `findable` once it was published, `registered` when nothing of it is public any more.
+/// Answers with the state of an identifier: `findable` if the dataset is published, `registered` if it was published
+/// but nothing is public any more, otherwise `draft`.
 async fn show(call: Call) -> Answer {
     call.asker.superuser(REFUSAL)?;
     let missing = || ApiError::bad_request("The parameter persistentId is missing.");
@@ -58,7 +60,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(json!({"id": id, "state": state}))
 }
 
-/// Returns datasets that were never published and whose identifiers were given back.
+/// Lists datasets that were never published and whose identifiers were released.
 async fn unreserved(call: Call) -> Answer {
     call.asker.superuser(REFUSAL)?;
     let find = |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
@@ -89,7 +91,7 @@ async fn providers(call: Call) -> Answer {
     envelope::ok(json!({ PROVIDER: specification }))
 }
 
-/// Returns the provider that manages an identifier.
+/// Answers with the provider that manages an identifier.
 async fn provider_of(call: Call) -> Answer {
     call.asker.user()?;
     let pid = canonical_pid(call.param("pid"));
@@ -98,7 +100,7 @@ async fn provider_of(call: Call) -> Answer {
     envelope::ok(PROVIDER)
 }
 
-/// Changes a dataset of the path, for superusers. Errors: 401 for others, as it is a command on a dataset.
+/// Changes the dataset of the path, for superusers. Errors: 401 for others, because it is a command on a dataset.
 async fn changed(
     call: &Call,
     change: impl Fn(&mut Dataset) -> Result<(), ApiError> + Send + 'static,
@@ -135,7 +137,7 @@ async fn give_back(call: Call) -> Answer {
     envelope::message(format!("PID deleted for {}", pid.await?))
 }
 
-/// Finds the dataset of the path, for those who may do `permission` with it.
+/// Returns the dataset of the path, after checking that the caller has `permission` on it.
 async fn permitted(call: &Call, permission: Permission) -> Result<Dataset, ApiError> {
     let (asker, wanted) = (call.asker.clone(), Wanted::of(call)?);
     let find = move |view: &mut View<'_>| -> Result<Dataset, ApiError> {
@@ -167,7 +169,7 @@ async fn reset_generator(call: Call) -> Answer {
     envelope::message(format!("Pid Generator reset to default: {PROVIDER}"))
 }
 
-/// There is one provider, so that every identifier is where it belongs.
+/// Does nothing: there is only one provider, so every identifier is already managed by it.
 async fn reconcile(call: Call) -> Answer {
     call.asker.superuser(REFUSAL)?;
     let dataset = permitted(&call, Permission::EditDataset).await?;

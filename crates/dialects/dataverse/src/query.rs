@@ -6,7 +6,7 @@ use pinakes_http::Parameters;
 
 use crate::error::ApiError;
 
-/// The parameters behind `?`, or a form.
+/// The query parameters, or the fields of a form.
 #[derive(Debug, Clone, Default)]
 pub struct Query(Parameters);
 
@@ -19,19 +19,19 @@ impl Deref for Query {
 }
 
 impl Query {
-    /// From the text behind `?`, or a form.
+    /// Parses a query string or a form.
     pub fn parse(text: &str) -> Self {
         Self(Parameters::parse(text))
     }
 
-    /// Returns whether a parameter is `true`, or what stands for it when it is not given.
+    /// Returns whether a parameter is `true`; `default` if it is absent.
     pub fn boolean(&self, name: &str, default: bool) -> bool {
         self.get(name).map_or(default, |it| it.eq_ignore_ascii_case("true"))
     }
 
-    /// Returns a whole number; `None` when it is not given.
+    /// Returns a parameter as an integer; `None` if it is absent.
     ///
-    /// Errors: 400 when it is something else.
+    /// Errors: 400 if it is not an integer.
     pub fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
         let Some(text) = self.filled(name) else { return Ok(None) };
         let number = text.trim().parse();

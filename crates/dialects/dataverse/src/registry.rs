@@ -1,4 +1,4 @@
-//! The metadata blocks of a tenant: those of every installation, and tables that were loaded since.
+//! The metadata blocks of a tenant: the shipped ones, and those loaded since.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -10,11 +10,11 @@ use serde_json::Value;
 use crate::blocks::{FieldKind, Registry};
 use crate::error::ApiError;
 
-/// What was added to the vocabulary, by the number of the change: body `{"order": 11, "tsv": "…"}` for a table, `{"order": 12,
-/// "field": "astroInstrument", "displayOnCreate": true}` for one property of a field.
+/// Changes of the metadata blocks, by number: body `{"order": 11, "tsv": "…"}` for a table, `{"order": 12, "field":
+/// "astroInstrument", "displayOnCreate": true}` for one property of a field.
 pub(crate) static BLOCK_SOURCE: Kind = Kind::named("dataverse_block_source");
 
-/// The registries that this process holds, by tenant, each with the change that it includes.
+/// The registries cached by this process, by tenant, each with the number of its last change.
 #[derive(Clone, Default)]
 pub(crate) struct Registries(Arc<Mutex<HashMap<String, Kept>>>);
 
@@ -25,7 +25,7 @@ struct Kept {
 }
 
 impl Registries {
-    /// Returns the registry of a tenant: one read of a number tells whether the one in memory still holds.
+    /// Returns the registry of a tenant; one read of a number shows whether the cached one is current.
     pub(crate) async fn of(&self, db: &Db) -> Result<Arc<Registry>, ApiError> {
         let name = db.tenant().name().to_owned();
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
@@ -46,11 +46,11 @@ impl Registries {
     }
 }
 
-/// Returns names of the fields that hold mail addresses: those of every installation, and those of tables that were
-/// loaded since. They stand in no index of searches.
+/// Returns the names of fields that hold mail addresses, in the shipped blocks and in those loaded since. They are
+/// excluded from the search index.
 pub(crate) fn mail_fields(view: &mut View<'_>) -> Result<Arc<HashSet<String>>, ApiError> {
     static SHIPPED: LazyLock<Arc<HashSet<String>>> = LazyLock::new(|| Arc::new(mails(&Registry::shipped())));
-    // Of the tables that were asked for last, so that a deposit does not read all of them again.
+    // For the most recently used tables, so that a deposit need not parse all of them again.
     static LAST: Mutex<Option<MailFields>> = Mutex::new(None);
     let sources = sources(view)?;
     if sources.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn mail_fields(view: &mut View<'_>) -> Result<Arc<HashSet<String>>, A
     Ok(names)
 }
 
-/// The fields that hold mail addresses where these tables were loaded.
+/// The fields that hold mail addresses, for a list of loaded tables.
 struct MailFields {
     sources: Vec<Value>,
     names: Arc<HashSet<String>>,

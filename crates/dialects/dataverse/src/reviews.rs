@@ -1,4 +1,4 @@
-//! Reviews of a dataset: datasets of the type `review` that name it, `GET /api/datasets/{id}/reviews`.
+//! Reviews of a dataset: datasets of the type `review` that refer to it, `GET /api/datasets/{id}/reviews`.
 
 use pinakes_store::{Expr, Query, View, Weight};
 use serde_json::{Value, json};
@@ -15,9 +15,9 @@ use crate::search::document::DOCUMENT;
 use crate::search::{self, visible};
 use crate::{envelope, permissions};
 
-/// The type of datasets that review others.
+/// The dataset type of reviews.
 const REVIEW: &str = "review";
-/// Most reviews in one answer.
+/// Maximum number of reviews in one answer.
 const REVIEWS: u64 = 1000;
 
 /// Adds the routes.
@@ -25,8 +25,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.get("/datasets/{id}/reviews", list)
 }
 
-/// Returns whether a review says that it is of a dataset: by the URL of the item that it reviews, or among its related
-/// datasets.
+/// Returns whether a review refers to a dataset, by the URL of the reviewed item or among its related datasets.
 fn is_of(blocks: &Value, dataset: &Dataset) -> bool {
     let metadata = Metadata(blocks);
     let url = dataset.persistent_url();

@@ -15,7 +15,7 @@ use crate::grants::Permission::{
 use crate::grants::{GRANT, Grant, Permission, grant_id};
 use crate::stored;
 
-/// Roles that were made here; the built-in ones are [`BUILT_IN`]. Body: a [`Role`].
+/// Custom roles; the built-in ones are [`BUILT_IN`]. Body: a [`Role`].
 pub(crate) static ROLE: Kind = Kind {
     columns: &[Column::one("alias", Type::Text), Column::one("ownerId", Type::Integer)],
     indexes: &[Index::unique(&["alias"]), Index::on(&["ownerId"])],
@@ -30,26 +30,26 @@ pub(crate) struct Role {
     pub alias: String,
     /// Its name.
     pub name: String,
-    /// What it lets its holders do, in the order of the permissions.
+    /// Its permissions, in their order.
     pub permissions: Vec<Permission>,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub description: String,
     /// Its number.
     pub id: i64,
-    /// The collection that it belongs to; none for those that hold everywhere.
+    /// The collection that it belongs to; `None` for global roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<i64>,
 }
 
 impl Role {
-    /// As it is sent.
+    /// Returns the role as JSON.
     pub(crate) fn json(&self) -> Value {
         json!(self)
     }
 }
 
-/// A role that every installation has.
+/// A role of every installation.
 struct BuiltIn {
     id: i64,
     alias: &'static str,
@@ -58,7 +58,7 @@ struct BuiltIn {
     permissions: &'static [Permission],
 }
 
-/// The roles of every installation; their numbers are known to clients.
+/// The roles of every installation; clients know their numbers.
 const BUILT_IN: [BuiltIn; 8] = [
     BuiltIn {
         id: 1,
@@ -130,13 +130,13 @@ const BUILT_IN: [BuiltIn; 8] = [
     },
 ];
 
-/// The role that makers of collections get.
+/// The role that creators of collections get.
 pub(crate) const ADMIN: i64 = 1;
-/// The role that lets its holders make collections and datasets.
+/// The role that allows creating collections and datasets.
 pub(crate) const FULL_CONTRIBUTOR: i64 = 3;
-/// The role that makers of datasets get unless their collection says otherwise.
+/// The role that creators of datasets get unless their collection specifies another.
 pub(crate) const CONTRIBUTOR: i64 = 6;
-/// The role that holders of a private URL have.
+/// The role of holders of a private URL.
 pub(crate) const MEMBER: i64 = 8;
 
 impl BuiltIn {
@@ -157,7 +157,7 @@ pub(crate) fn built_in() -> Vec<Role> {
     BUILT_IN.iter().map(BuiltIn::role).collect()
 }
 
-/// Returns the role of that number.
+/// Returns the role with that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Role>, ApiError> {
     if let Some(it) = BUILT_IN.iter().find(|it| it.id == id) {
         return Ok(Some(it.role()));
@@ -165,7 +165,7 @@ pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Role>, ApiErr
     stored::get(view, &ROLE, &id.to_string())
 }
 
-/// Returns the role of that short name.
+/// Returns the role with that short name.
 pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Role>, ApiError> {
     if let Some(it) = BUILT_IN.iter().find(|it| it.alias == alias) {
         return Ok(Some(it.role()));
@@ -174,7 +174,7 @@ pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Role>,
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// What a role lets its holders do; nothing when it is gone.
+/// Returns the permissions of a role; none if it does not exist.
 pub(crate) fn permissions_of(view: &mut View<'_>, id: i64) -> Result<Vec<Permission>, ApiError> {
     if let Some(it) = BUILT_IN.iter().find(|it| it.id == id) {
         return Ok(it.permissions.to_vec());
@@ -187,7 +187,7 @@ pub(crate) fn of_collection(view: &mut View<'_>, collection: i64) -> Result<Vec<
     stored::find_by(view, &ROLE, "ownerId", collection)
 }
 
-/// Removes the roles of a collection that goes away.
+/// Removes the roles of a collection that is being deleted.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
     for role in of_collection(txn, collection)? {
         remove(txn, &role)?;
@@ -195,7 +195,7 @@ pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result
     Ok(())
 }
 
-/// Stores a new role. Errors: 403 when the short name is taken.
+/// Stores a new role. Errors: 403 if the short name is taken.
 pub(crate) fn insert(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
     if by_alias(txn, &role.alias)?.is_some() {
         return Err(ApiError::forbidden(format!("Role with alias {} already exists", role.alias)));
@@ -218,9 +218,9 @@ pub(crate) fn remove(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Returns a role from a body; number and owner are still to be set.
+/// Parses a role without number and owner.
 ///
-/// Errors: 400 for a missing field and for a permission that there is not.
+/// Errors: 400 for a missing field and for an unknown permission.
 pub(crate) fn read(body: &Map<String, Value>) -> Result<Role, ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
     let alias = text("alias").filter(|it| !it.trim().is_empty());

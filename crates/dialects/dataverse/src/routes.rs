@@ -19,7 +19,7 @@ use crate::{
     thumbnails, tools, transfers, usage, users, vocabulary, workflows,
 };
 
-/// What the dialect answers for.
+/// Base paths that the dialect serves.
 const BASE_PATHS: &[&str] = &[
     "/api",
     "/oai",
@@ -130,7 +130,7 @@ pub fn table() -> Vec<(Method, String)> {
     all().into_parts().1
 }
 
-/// Returns whether a path of the table is taken as it stands, not below `/api`.
+/// Returns whether a path of the table is used as it is, not below `/api`.
 fn is_elsewhere(path: &str) -> bool {
     BASE_PATHS
         .iter()
@@ -152,7 +152,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
             .double_slashes(DoubleSlashes::Collapse)
             .final_slash(FinalSlash::Drop),
         openapi: Value::Null,
-        // The dialect says it itself, see `cross_origin.rs`.
+        // The dialect sets CORS headers itself, see `cross_origin.rs`.
         cors: Cors::Off,
         refuse: |refusal| {
             let mut response = render(&refusal);

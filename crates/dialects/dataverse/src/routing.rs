@@ -1,7 +1,8 @@
-//! How routes are written down: each below the bases of the API, in the table that the description of the API is made of.
+//! Registration of routes: each is added below the bases of the API, and to the table from which the description of the
+//! API is generated.
 //!
-//! A path is written without `/api`: each is served below `/api` and `/api/v1`. Colons of fixed parts (`:publish`) are taken
-//! percent-encoded as well, as some clients send them.
+//! Paths are written without `/api`: each is served below `/api` and `/api/v1`. Colons of fixed parts (`:publish`) are
+//! accepted percent-encoded as well, because some clients encode them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,18 +18,18 @@ use http::request::Parts;
 use crate::app::{Call, Dataverse};
 use crate::error::{Answer, ApiError};
 
-/// Where the API lives.
+/// Base paths of the API.
 const BASES: [&str; 2] = ["/api", "/api/v1"];
 
-/// What answers a route. All are of one type, so that what serves a route is compiled once, not for each.
+/// A handler. All have the same type, so that the code that serves a route is compiled once, not per handler.
 type Handler = Arc<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
-/// A call that is awaited.
+/// The future of an admitted call.
 type Admitted = Pin<Box<dyn Future<Output = Result<Call, ApiError>> + Send>>;
-/// How a request becomes a call: what lies above the handlers is handed in, see `admission.rs`.
+/// Converts a request into a call. Passed in, because admission is in a higher layer, see `admission.rs`.
 type Admit = fn(Dataverse, Vec<(String, String)>, Parts, Body) -> Admitted;
 
-/// The routes, gathered. What is not added here is not served.
+/// The routes. Only what is added here is served.
 pub(crate) struct Routes {
     admit: Admit,
     router: Router<Dataverse>,
@@ -37,12 +38,12 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// None yet; every request goes through `admit` first.
+    /// Returns an empty set of routes; every request goes through `admit` first.
     pub(crate) fn admitted_by(admit: Admit) -> Self {
         Self { admit, router: Router::new(), table: Vec::new() }
     }
 
-    /// With `GET path`.
+    /// Adds `GET path`.
     pub(crate) fn get<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -51,7 +52,7 @@ impl Routes {
         self.on(Method::GET, path, handler)
     }
 
-    /// With `POST path`.
+    /// Adds `POST path`.
     pub(crate) fn post<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -60,7 +61,7 @@ impl Routes {
         self.on(Method::POST, path, handler)
     }
 
-    /// With `PUT path`.
+    /// Adds `PUT path`.
     pub(crate) fn put<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -69,7 +70,7 @@ impl Routes {
         self.on(Method::PUT, path, handler)
     }
 
-    /// With `DELETE path`.
+    /// Adds `DELETE path`.
     pub(crate) fn delete<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -78,7 +79,7 @@ impl Routes {
         self.on(Method::DELETE, path, handler)
     }
 
-    /// With a route below `/api`.
+    /// Adds a route below `/api`.
     pub(crate) fn on<H, F>(self, method: Method, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -99,7 +100,7 @@ impl Routes {
         self
     }
 
-    /// With a route whose path is taken as it stands, e.g. `/oai`.
+    /// Adds a route whose path is used as it is, e.g. `/oai`.
     pub(crate) fn elsewhere<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -124,7 +125,7 @@ impl Routes {
                 answered.unwrap_or_else(ApiError::into_response)
             }
         };
-        // The methods of this dialect are all among those that axum knows.
+        // axum supports all methods of this dialect.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
         let router = std::mem::take(&mut self.router).without_v07_checks();
         self.router = router.route(path, axum::routing::on(filter, serve));
@@ -135,7 +136,7 @@ impl Routes {
         (self.router, self.table)
     }
 
-    /// With the routes that `add` adds.
+    /// Adds the routes that `add` adds.
     pub(crate) fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }

@@ -1,4 +1,4 @@
-//! Saved searches of a collection: what they find is shown in it by links. `/api/admin/savedsearches`.
+//! Saved searches of a collection: their results are linked to it. `/api/admin/savedsearches`.
 
 use std::ops::ControlFlow;
 
@@ -24,30 +24,30 @@ pub(crate) static SAVED_SEARCH: Kind = Kind {
     ..Kind::named("dataverse_saved_search")
 };
 
-/// Most hits of one search that are linked at one time; the rest is linked the next time.
+/// Maximum number of hits of one search that are linked at once; the others are linked the next time.
 const HITS: u64 = 1000;
 
-/// A search whose results a collection shows.
+/// A search whose results are linked to a collection.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SavedSearch {
     /// Number.
     id: i64,
-    /// The words, in the language of `/api/search`.
+    /// The query, in the syntax of `/api/search`.
     query: String,
-    /// Conditions in the same language.
+    /// Filter queries in the same syntax.
     #[serde(default)]
     filter_queries: Vec<String>,
-    /// Who saved it, in whose name links are made.
+    /// The user who saved it, on whose behalf links are created.
     creator_id: i64,
     /// The collection.
     definition_point_id: i64,
-    /// What else was posted.
+    /// Other members that were posted.
     #[serde(flatten)]
     more: Map<String, Value>,
 }
 
-/// A collection goes away.
+/// Removes the saved searches of a collection that is being deleted.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     for it in stored::find_by::<SavedSearch>(txn, &SAVED_SEARCH, "definitionPointId", id)? {
         txn.delete(&SAVED_SEARCH, &it.id.to_string())?;
@@ -128,14 +128,14 @@ async fn delete(call: Call) -> Answer {
     }
 }
 
-/// What a search found that can be shown in a collection.
+/// A search result that can be linked to a collection.
 enum Hit {
     Dataset(i64),
     Collection(i64),
 }
 
 impl SavedSearch {
-    /// What it looks for. Errors: 400 for words that the language of searches does not know.
+    /// Returns its condition. Errors: 400 for an invalid query.
     fn condition(&self, now_ms: i64) -> Result<Expr, ApiError> {
         let syntax = |error: String| ApiError::bad_request(format!("Search Syntax Error: {error}"));
         let mut all = search::parse(&self.query, now_ms).map_err(syntax)?.filter;
@@ -145,7 +145,7 @@ impl SavedSearch {
         Ok(all)
     }
 
-    /// What everybody finds by it and the collection does not show yet.
+    /// Returns publicly visible results that are not linked to the collection yet.
     fn hits(&self, view: &mut View<'_>, now_ms: i64) -> Result<Vec<Hit>, ApiError> {
         let types = ["dataverses", "datasets"].map(Into::into).to_vec();
         let filter = visible::visible(view, &Asker::default())?
@@ -166,7 +166,7 @@ impl SavedSearch {
         Ok(hits)
     }
 
-    /// Returns links what is found; tells what happened to each hit.
+    /// Links the results. Returns the outcome for each hit.
     fn link(&self, txn: &mut Txn<'_>, app: &Dataverse) -> Result<Value, ApiError> {
         let Some(target) = collections::by_id(txn, self.definition_point_id)? else {
             return Ok(self.told("The collection is gone.", Vec::new()));
@@ -188,7 +188,7 @@ impl SavedSearch {
         Ok(self.told(&format!("{} hits", told.len()), told))
     }
 
-    /// One hit; none when it is gone. A refusal is told and ends nothing.
+    /// Links one hit; returns `None` if it no longer exists. A refusal is part of the outcome and does not end the run.
     fn show(
         &self,
         txn: &mut Txn<'_>,
@@ -220,7 +220,7 @@ impl SavedSearch {
     }
 }
 
-/// Makes the links that one saved search stands for, or all of them.
+/// Creates the links of one saved search, or of all of them.
 async fn make_links(call: Call) -> Answer {
     let (app, id) = (call.app.clone(), call.param("id").to_owned());
     let write = move |txn: &mut Txn<'_>| -> Result<Vec<Value>, ApiError> {

@@ -2,47 +2,47 @@
 
 use serde::Deserialize;
 
-/// Settings that the operator gives. What a curator changes while the server runs are records (`site_settings.rs`).
+/// Settings made by the operator. Those that curators change at run time are records (`site_settings.rs`).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where clients reach the server, e.g. `https://data.example.org`; empty: as the request's `Host` says.
+    /// URL at which clients reach the server, e.g. `https://data.example.org`; empty to use the request's `Host`.
     pub site_url: String,
-    /// Name of the root collection of a new tenant, which publications name as their publisher.
+    /// Name of the root collection of a new tenant, which is the publisher of its datasets.
     pub root_name: String,
-    /// Password of the superuser `dataverseAdmin` of a new tenant; empty: no such user is made.
+    /// Password of the superuser `dataverseAdmin` of a new tenant; if empty, no such user is created.
     pub admin_password: String,
-    /// Value that the setting `:BuiltinUsersKey` has in a new tenant; empty: it is not set.
+    /// Value of the setting `:BuiltinUsersKey` in a new tenant; if empty, it is not set.
     pub builtin_users_key: String,
     /// Whether every account may create collections and datasets in the root collection of a new tenant.
     pub open_deposit: bool,
     /// Who may call `/api/admin` and `/api/builtin-users`.
     pub admin_access: AdminAccess,
-    /// The key that callers of those paths state when `admin_access` is `key`.
+    /// The key that callers of those paths must send if `admin_access` is `key`.
     pub admin_unblock_key: String,
     /// Protocol of new persistent identifiers.
     pub pid_protocol: String,
     /// Authority of new persistent identifiers.
     pub pid_authority: String,
-    /// What their identifiers begin with.
+    /// Prefix of their identifiers.
     pub pid_shoulder: String,
     /// Name of the storage driver in storage identifiers.
     pub storage_driver: String,
     /// Label of the storage driver.
     pub storage_label: String,
-    /// Where mail to the installation is said to go.
+    /// Mail address of the installation.
     pub system_email: String,
-    /// Whether datasets with missing metadata are taken when the caller asks for it (`doNotValidate`).
+    /// Whether datasets with missing metadata are accepted if the caller asks for it (`doNotValidate`).
     pub incomplete_metadata: bool,
-    /// Whether changes of role assignments are kept and shown.
+    /// Whether changes of role assignments are logged and shown.
     pub role_assignment_history: bool,
     /// Identifiers in one answer of the OAI-PMH provider.
     pub oai_identifiers: u32,
     /// Records in one answer of the OAI-PMH provider.
     pub oai_records: u32,
-    /// Whether a guestbook is answered when access to a restricted file is asked for, in datasets that do not say so themselves.
+    /// Whether a guestbook is answered when access to a restricted file is requested, unless the dataset specifies it.
     pub guestbook_at_request: bool,
-    /// Addresses that may send linked data notifications to `/api/inbox`; `*` for every one.
+    /// Addresses that may send linked data notifications to `/api/inbox`; `*` for all.
     pub inbox_allowed_hosts: Vec<String>,
 }
 
@@ -50,9 +50,9 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AdminAccess {
-    /// Programs on this machine, without a credential: no proxy, and no page of another site in a browser.
+    /// Programs on this machine, without credentials, but neither proxies nor pages of other sites in a browser.
     Loopback,
-    /// Whoever states the unblock key.
+    /// Callers who send the unblock key.
     Key,
     /// Nobody.
     Nobody,

@@ -1,4 +1,5 @@
-//! Signed URLs: `?until=&user=&method=&token=` let whoever holds one call it for the user, until then.
+//! Signed URLs: `?until=&user=&method=&token=` allows whoever has one to call it on behalf of the user, until the given
+//! time.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +11,7 @@ use crate::clock;
 use crate::error::ApiError;
 use crate::query::Query;
 
-/// What is encoded in values: as little as may be, as some clients encode a URL once more.
+/// Characters that are encoded in values: as few as possible, because some clients encode URLs a second time.
 const IN_VALUES: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -42,7 +43,7 @@ pub(crate) fn sign(
 
 /// Returns the user for whom the request's URL was signed.
 ///
-/// Errors: 401 when it was not, not for this method, or its time is over.
+/// Errors: 401 if it was not signed, was signed for another method, or has expired.
 pub(crate) fn verified_user(
     app: &Dataverse,
     tenant: &str,
@@ -60,14 +61,14 @@ pub(crate) fn verified_user(
     query.filled("user").map(str::to_owned).ok_or_else(refused)
 }
 
-/// Path and query, which do not depend on the name under which the server is reached.
+/// Returns path and query of a URL: the signature does not depend on the server's host name.
 fn local_part(url: &str) -> &str {
     let without_scheme = url.split_once("://").map_or(url, |it| it.1);
     without_scheme.find('/').map_or(without_scheme, |start| &without_scheme[start..])
 }
 
 fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
-    // Some clients encode more characters than they have to: the decoded values are what counts, each apart from the others.
+    // Some clients encode more characters than necessary, so the signature covers the decoded values, each delimited.
     let (path, query) = signed.split_once('?').unwrap_or((signed, ""));
     let values = Query::parse(query);
     let path = percent_decode_str(path).decode_utf8_lossy();
@@ -76,7 +77,7 @@ fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Compares in the same time wherever the difference lies.
+/// Compares texts in constant time.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |found, (a, b)| found | a ^ b) == 0
 }

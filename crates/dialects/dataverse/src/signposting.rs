@@ -1,4 +1,4 @@
-//! The page of a dataset as programs find it: links in its head (Signposting), and the same links as a link set (RFC 9264).
+//! The page of a dataset for machines: links in its head (Signposting), and the same links as a link set (RFC 9264).
 
 use http::header::LINK;
 use http::{HeaderValue, Method, StatusCode};
@@ -28,7 +28,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/versions/{version}/linkset", link_set)
 }
 
-/// What links say of a version.
+/// The links of a version.
 struct Links {
     page: String,
     pid_url: String,
@@ -40,12 +40,12 @@ struct Links {
     authors: Vec<String>,
     set: String,
     title: String,
-    /// Title of the page: that of the version, and the collection's name.
+    /// Title of the page: the title of the version, and the collection's name.
     page_title: String,
     citation: String,
 }
 
-/// Most files that are named in the head of a page.
+/// Maximum number of files linked in the head of a page.
 const ITEMS: usize = 10;
 
 fn links(
@@ -141,7 +141,8 @@ fn plain_page(status: StatusCode, title: &str, paragraph: &str) -> axum::respons
     answer::bytes(status, HTML, xml.finish())
 }
 
-/// `/previewurl.xhtml?token=`: what the link of a private URL opens. Of an anonymous one the title alone is shown.
+/// `/previewurl.xhtml?token=`: the page of a private URL. For an anonymous one it shows only the title and a citation
+/// without authors.
 async fn preview_page(call: Call) -> Answer {
     let token = call.query.get("token").unwrap_or_default().to_owned();
     let read = |view: &mut View<'_>, dataset: &Dataset, version: &Version, anonymized: bool| {

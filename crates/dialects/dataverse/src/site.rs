@@ -1,4 +1,4 @@
-//! Feedback to those responsible for what is here.
+//! Feedback to the contacts of collections and datasets.
 
 use pinakes_store::{View, Weight};
 use serde_json::{Map, Value, json};
@@ -28,8 +28,8 @@ pub(crate) fn plain(text: &str) -> String {
     out
 }
 
-/// Takes a message to those responsible for a collection or dataset. No mail leaves the server: it is answered with what would be
-/// sent.
+/// Accepts a message to the contacts of a collection or dataset. The server sends no mail: the answer contains the mail
+/// that would be sent.
 async fn send_feedback(mut call: Call) -> Answer {
     let bytes = call.bytes().await?;
     let body: Map<String, Value> = serde_json::from_slice(&bytes)
@@ -66,7 +66,7 @@ async fn send_feedback(mut call: Call) -> Answer {
     envelope::ok(json!([sent]))
 }
 
-/// Mail addresses of those responsible for an object; none for the installation.
+/// Returns the contact addresses of an object; none for the installation.
 fn contacts(
     view: &mut View<'_>,
     target: Option<i64>,
@@ -103,7 +103,8 @@ fn contacts(
     of_dataset(view, &dataset)
 }
 
-/// Errors: 400 for a message above the site's bound, `:ContactFeedbackMessageSizeLimit` (letters; 0 for none).
+/// Checks the length of a message. Errors: 400 if it exceeds the site's limit, `:ContactFeedbackMessageSizeLimit`
+/// (characters; 0 for no limit).
 async fn limit_length(call: &Call, message: &str) -> Result<(), ApiError> {
     let name = ":ContactFeedbackMessageSizeLimit";
     let set = call.db().read(Weight::Point, move |view| site_settings::get(view, name)).await?;
@@ -115,7 +116,7 @@ async fn limit_length(call: &Call, message: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Feedback of guests and users is limited per hour where the site says so. Errors: 429.
+/// Limits the feedback of guests and users per hour if the site has such a limit. Errors: 429.
 async fn limit_feedback(call: &Call, from: &str) -> Result<(), ApiError> {
     let name = ":RateLimitingCapacityByTierAndAction";
     let set = call.db().read(Weight::Point, move |view| site_settings::get(view, name)).await?;

@@ -1,4 +1,4 @@
-//! Settings that are changed while the server runs: `/api/admin/settings`.
+//! Settings that can be changed at run time: `/api/admin/settings`.
 
 use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,8 @@ use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 
-/// Settings by name, `:AllowSignUp`; body `{"value": "yes"}`. One for a language has the id `:Name/lang/de`.
+/// Settings by name, such as `:AllowSignUp`; body `{"value": "yes"}`. A setting for a language has the id
+/// `:Name/lang/de`.
 pub(crate) static SETTING: Kind = Kind::named("dataverse_setting");
 
 /// Returns the value of a setting.
@@ -56,7 +57,7 @@ async fn list(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, all).await?)
 }
 
-/// Returns settings that are objects or lists are shown as such.
+/// Returns a setting as JSON if it is an object or a list, otherwise as text.
 fn as_json(text: String) -> Value {
     match serde_json::from_str::<Value>(&text) {
         Ok(value) if value.is_object() || value.is_array() => value,
@@ -90,7 +91,7 @@ async fn set(mut call: Call) -> Answer {
     envelope::ok(json!({ "message": format!("Setting {id} added."), id: value }))
 }
 
-/// Settings whose values are JSON must be.
+/// Checks that the value of a setting that must be JSON is valid.
 fn check(id: &str, value: &str) -> Result<(), ApiError> {
     let is_json = matches!(id, ":AllowedCurationLabels" | ":MetadataLanguages" | ":CVocConf");
     if is_json && !value.is_empty() && serde_json::from_str::<Value>(value).is_err() {
@@ -106,7 +107,7 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("Setting {id} deleted."))
 }
 
-/// Returns all settings at once: those that the body does not name go away.
+/// Replaces all settings: those that the body does not name are deleted.
 async fn replace_all(mut call: Call) -> Answer {
     let body = match call.json().await {
         Ok(Value::Object(body)) if !body.is_empty() => body,

@@ -1,4 +1,4 @@
-//! What search engines may visit: `/sitemap.xml` (sitemaps.org, protocol 0.9), made when it is asked for.
+//! Pages for search engines: `/sitemap.xml` (sitemaps.org, protocol 0.9), generated on request.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::routing::Routes;
 use crate::search::document::DOCUMENT;
 use crate::search::visible::visible;
 
-/// Most addresses of one file (sitemaps.org).
+/// Maximum number of addresses in one file (sitemaps.org).
 const ADDRESSES: u64 = 50_000;
 
 /// Adds the routes.
@@ -21,7 +21,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.elsewhere(Method::GET, "/sitemap.xml", whole).elsewhere(Method::GET, "/sitemap/{file}", part)
 }
 
-/// What is listed: published, and kept from nobody.
+/// Returns the condition for listed objects: public, and not harvested.
 fn listed(view: &mut View<'_>) -> Result<Expr, ApiError> {
     let kinds = ["datasets", "dataverses"].map(Into::into).to_vec();
     let local = crate::search::parse("isHarvested:false", 0).map_err(ApiError::internal)?.filter;
@@ -35,7 +35,7 @@ fn xml(body: String) -> Answer {
 
 const SCHEMA: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
-/// `/sitemap.xml`: all addresses, or the list of the files that have them when there are too many for one.
+/// `/sitemap.xml`: all addresses, or an index of sitemap files if there are too many for one.
 async fn whole(call: Call) -> Answer {
     let count = |view: &mut View<'_>| -> Result<u64, ApiError> {
         let listed = listed(view)?;

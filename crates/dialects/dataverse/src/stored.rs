@@ -1,4 +1,4 @@
-//! Records as structs: reading and writing bodies of one type.
+//! Typed access to records: reading and writing bodies as structs.
 
 use pinakes_store::{Expr, Kind, Query, Record, StoreError, Txn, View};
 use serde::Serialize;
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 
-/// Returns the body of a record.
+/// Parses the body of a record.
 ///
-/// Errors: what is stored is not of that type.
+/// Errors: the stored body is not of that type.
 pub(crate) fn parsed<T: DeserializeOwned>(record: &Record) -> Result<T, ApiError> {
     serde_json::from_slice(&record.body)
         .map_err(|error| StoreError::Damaged(format!("record {:?}: {error}", record.id)).into())
@@ -24,7 +24,7 @@ pub(crate) fn get<T: DeserializeOwned>(
     view.get(kind, id)?.as_ref().map(parsed).transpose()
 }
 
-/// Returns the records of a query.
+/// Returns the records that match a query.
 pub(crate) fn find<T: DeserializeOwned>(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -33,7 +33,7 @@ pub(crate) fn find<T: DeserializeOwned>(
     view.find(kind, query)?.iter().map(parsed).collect()
 }
 
-/// Returns the records for which the value at `path` equals.
+/// Returns the records whose value at `path` is equal to the given one.
 pub(crate) fn find_by<T: DeserializeOwned>(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -47,7 +47,7 @@ fn body<T: Serialize>(value: &T) -> Result<Value, ApiError> {
     serde_json::to_value(value).map_err(|error| StoreError::Damaged(error.to_string()).into())
 }
 
-/// Makes a record.
+/// Inserts a record.
 pub(crate) fn insert<T: Serialize>(
     txn: &mut Txn<'_>,
     kind: &'static Kind,
@@ -58,7 +58,7 @@ pub(crate) fn insert<T: Serialize>(
     Ok(())
 }
 
-/// Makes a record, or replaces it.
+/// Inserts or replaces a record.
 pub(crate) fn put<T: Serialize>(
     txn: &mut Txn<'_>,
     kind: &'static Kind,

@@ -1,4 +1,4 @@
-//! SWORD 2.0, as scripts and the R client deposit: Atom entries with Dublin Core terms, files in zip archives (section 11 of
+//! SWORD 2.0 for scripts and the R client: Atom entries with Dublin Core terms, files in zip archives (section 11 of
 //! the contract). The user name of Basic authentication is the API token.
 
 pub(crate) mod atom;
@@ -62,7 +62,7 @@ enum Verb {
     Statement,
 }
 
-/// Answers a request, refusals as SWORD's own documents.
+/// Answers a request; refusals are SWORD error documents.
 async fn told(mut call: Call, verb: Verb) -> Answer {
     match authenticated(&mut call).await {
         Ok(()) => {}
@@ -84,7 +84,7 @@ async fn told(mut call: Call, verb: Verb) -> Answer {
     Ok(answered.unwrap_or_else(|error| refusal(&error)))
 }
 
-/// Finds out who asks; a refusal otherwise.
+/// Authenticates the caller. Errors: a refusal.
 async fn authenticated(call: &mut Call) -> Result<(), Response> {
     let given = call.header("authorization").and_then(|it| it.strip_prefix("Basic ")).map(str::trim);
     let unknown = |status: StatusCode| {
@@ -107,7 +107,7 @@ async fn authenticated(call: &mut Call) -> Result<(), Response> {
 
 const ATOM: HeaderValue = HeaderValue::from_static("application/atom+xml; charset=utf-8");
 
-/// `sword:error`: what is no fault of the server is 400 here.
+/// Returns a `sword:error`; every error that is not the server's fault gets status 400 here.
 fn refusal(error: &ApiError) -> Response {
     let status = match error.status {
         StatusCode::INTERNAL_SERVER_ERROR
@@ -134,7 +134,8 @@ fn refusal(error: &ApiError) -> Response {
     answer::bytes(status, HeaderValue::from_static("text/xml"), xml.finish())
 }
 
-/// `https://host/dvn/api/data-deposit/v1.1/swordv2`. Clients count the slashes of ids, and expect no port to add one.
+/// Returns the base URL: `https://host/dvn/api/data-deposit/v1.1/swordv2`. Clients count the slashes in ids, and expect
+/// that no port is added.
 fn base(call: &Call) -> String {
     format!("{}{BASE}", call.site_url())
 }
@@ -154,7 +155,7 @@ fn named_dataset(view: &mut View<'_>, pid: &str) -> Result<Dataset, ApiError> {
         .ok_or_else(|| ApiError::not_found(format!("Could not find dataset based on global id: {pid}")))
 }
 
-/// Returns the dataset of the path, which the caller may change.
+/// Returns the dataset of the path, after checking that the caller may change it.
 fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, ApiError> {
     let dataset = named_dataset(view, pid)?;
     if !permissions::may(view, asker, dataset.place(), Permission::EditDataset)? {
@@ -164,7 +165,7 @@ fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, Ap
     Ok(dataset)
 }
 
-/// Returns how the original words it that a lock is in the way.
+/// Returns the refusal because of a lock, in the words of the original.
 fn locked(doing: &str, dataset: &Dataset) -> ApiError {
     let lock = dataset.locks.first().map_or("", |it| it.lock_type.as_str());
     let colon = if doing.starts_with("problem") { ":" } else { "" };
@@ -348,7 +349,7 @@ async fn publish_collection(call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, ATOM, xml.finish()))
 }
 
-/// Returns the dataset of the path with its newest version, for those who may change it.
+/// Returns the dataset of the path with its newest version, after checking that the caller may change it.
 async fn opened(call: &Call) -> Result<(Dataset, Version, String), ApiError> {
     let (asker, pid) = (call.asker.clone(), call.param("pid").to_owned());
     let read = move |view: &mut View<'_>| {

@@ -1,4 +1,4 @@
-//! Templates: metadata and terms that new datasets of a collection begin with (section 12 of the contract).
+//! Templates: initial metadata and terms of new datasets in a collection (section 12 of the contract).
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
@@ -27,23 +27,23 @@ pub(crate) static TEMPLATE: Kind = Kind {
 pub(crate) struct Template {
     /// Number.
     pub id: i64,
-    /// The collection that keeps it.
+    /// The collection that owns it.
     pub collection: i64,
     /// Name.
     pub name: String,
-    /// When it was made.
+    /// When it was created.
     pub create_time: String,
-    /// How many datasets began with it.
+    /// Number of datasets created from it.
     pub usage_count: i64,
     /// Metadata, as the object `metadataBlocks`.
     pub metadata_blocks: Map<String, Value>,
-    /// What is said about fields: `[{"instructionField","instructionText"}]`.
+    /// Instructions for fields: `[{"instructionField","instructionText"}]`.
     pub instructions: Vec<Value>,
     /// Licence and terms.
     pub terms: Version,
 }
 
-/// Removes the templates of a collection that goes away.
+/// Removes the templates of a collection that is being deleted.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
     for record in txn.find(&TEMPLATE, &Query::filter(Expr::Is("collection".into(), collection.into())))? {
         txn.delete(&TEMPLATE, &record.id)?;
@@ -196,7 +196,7 @@ async fn delete(call: Call) -> Answer {
     envelope::message("The template has been deleted")
 }
 
-/// `GET /admin/templates` and `/admin/templates/{collection}`: names and owners.
+/// `GET /admin/templates` and `/admin/templates/{collection}`: lists names and owners.
 async fn list_all(call: Call) -> Answer {
     let of = call.param("id").to_owned();
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
@@ -263,7 +263,7 @@ async fn remove_default(call: Call) -> Answer {
     envelope::message("The default dataset template has been successfully removed from this dataverse.")
 }
 
-/// Changes a template that the caller may edit.
+/// Changes a template after checking that the caller may edit it.
 async fn changed(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Template) -> Result<(), ApiError> + Send + 'static,
@@ -295,7 +295,7 @@ async fn edit_metadata(mut call: Call) -> Answer {
         if let Some(list) = body["instructions"].as_array() {
             template.instructions.clone_from(list);
         }
-        // What says nothing of fields leaves none.
+        // An update without fields removes all of them.
         if update.is_none() {
             template.metadata_blocks.clear();
         }

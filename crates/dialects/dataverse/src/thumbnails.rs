@@ -1,4 +1,4 @@
-//! Small pictures of images and datasets.
+//! Thumbnails of images and datasets.
 
 use axum::response::Response;
 use base64::Engine as _;
@@ -20,29 +20,29 @@ use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{changes, clock, envelope, permissions, stored};
 
-/// Width of a picture when the request names none, in pixels.
+/// Default width of a thumbnail, in pixels.
 const WIDTH: u32 = 64;
-/// Largest width, in pixels.
+/// Maximum width, in pixels.
 const WIDEST: u32 = 1000;
-/// Largest image that is made smaller, in bytes.
+/// Maximum size of an image for which a thumbnail is made, in bytes.
 const IMAGE_BYTES: u64 = 16 << 20;
-/// Largest side of an image that is read, in pixels.
+/// Maximum length of an image's side, in pixels.
 const SIDE: u32 = 20_000;
 
-/// Most memory that an image takes unpacked, in bytes (256 MiB). A small file may be a very large image.
+/// Maximum memory for a decoded image, in bytes (256 MiB). A small file may be a very large image.
 const UNPACKED_BYTES: u64 = 256 << 20;
-/// Tallest picture that is made, in pixels.
+/// Maximum height of a thumbnail, in pixels.
 const TALLEST: u32 = 4 * WIDEST;
 
-/// Images that are made smaller at once: others wait, so that no more than these are unpacked.
+/// Images that are decoded concurrently; this limits the memory for decoded images.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
 
-/// Returns whether pictures are made of files of a media type.
+/// Returns whether there are thumbnails for files of a media type.
 pub(crate) fn is_image(content_type: &str) -> bool {
     matches!(content_type, "image/png" | "image/jpeg" | "image/gif")
 }
 
-/// Returns the picture of an image file; `None` for other files, and for images that cannot be read.
+/// Returns the thumbnail of an image file; `None` for other files, and for images that cannot be read.
 pub(crate) async fn of_file(call: &Call, file: &DataFile, size: &str) -> Result<Option<Response>, ApiError> {
     let width = size.trim().parse().unwrap_or(WIDTH).clamp(1, WIDEST);
     if !has_picture(file) {
@@ -56,12 +56,12 @@ fn has_picture(file: &DataFile) -> bool {
     is_image(&file.content_type) && file.size <= IMAGE_BYTES
 }
 
-/// Returns a picture as an answer.
+/// Returns a PNG as an answer.
 pub(crate) fn png(bytes: Vec<u8>) -> Response {
     pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("image/png"), bytes)
 }
 
-/// Returns an image that is kept, made small, as PNG.
+/// Returns the thumbnail of an image in the blob store, as PNG.
 pub(crate) async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Option<Vec<u8>>, ApiError> {
     let blob: pinakes_blobs::Blob = blob.parse().map_err(crate::files::receive::store_fault)?;
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
@@ -71,7 +71,7 @@ pub(crate) async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Optio
         small(&bytes, width)
     };
     let place = AT_ONCE.acquire().await.map_err(|_| ApiError::internal("No picture can be made."))?;
-    // The place is kept until the work is done, also when nobody waits for it any more.
+    // The permit is held until the work is done, even if nobody waits for it any more.
     let kept = move || {
         let made = work();
         drop(place);
@@ -80,7 +80,7 @@ pub(crate) async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Optio
     Ok(tokio::task::spawn_blocking(kept).await.ok().flatten())
 }
 
-/// Returns an image made as narrow as `width`, as PNG; `None` for what cannot be read.
+/// Returns an image scaled down to `width`, as PNG; `None` if it cannot be read.
 fn small(bytes: &[u8], width: u32) -> Option<Vec<u8>> {
     let mut reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format().ok()?;
     let mut limits = image::Limits::default();
@@ -97,7 +97,7 @@ fn small(bytes: &[u8], width: u32) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Where the picture of a dataset is found: its own, or that of an image among its files.
+/// Returns the URL of a dataset's thumbnail: its own logo, or an image among its files.
 pub(crate) fn url_of_dataset(
     view: &mut View<'_>,
     site_url: &str,
@@ -111,27 +111,27 @@ pub(crate) fn url_of_dataset(
     })
 }
 
-/// Small settings of a dataset: the file that its picture is made of, and that it has none.
+/// Settings of a dataset: the file chosen as thumbnail, and that it has none.
 const CHOSEN: &str = "thumbnailFile";
 const GENERIC: &str = "useGenericThumbnail";
-/// Width of the picture of a dataset or collection, in pixels.
+/// Width of the thumbnail of a dataset or collection, in pixels.
 pub(crate) const CARD_WIDTH: u32 = 48;
-/// Largest picture of a dataset or collection that is taken, in bytes.
+/// Maximum size of an uploaded logo of a dataset or collection, in bytes.
 const LOGO_BYTES: u64 = 500_000;
-/// Images that are offered as pictures of a dataset, and files that are looked at for one.
+/// Maximum number of images offered as a dataset's thumbnail, and of files examined for one.
 const CANDIDATES: u64 = 20;
 
-/// What the picture of a dataset is made of.
+/// Source of a dataset's thumbnail.
 enum Choice {
     /// Nothing.
     None,
-    /// A picture of its own: where it lies.
+    /// A logo of its own: its blob.
     Logo(String),
     /// A file.
     File(Box<DataFile>),
 }
 
-/// What the picture of a dataset is made of, in a version.
+/// Returns the source of a dataset's thumbnail in a version.
 fn choice(view: &mut View<'_>, dataset: &Dataset, ordinal: Option<i64>) -> Result<Choice, ApiError> {
     if let Some(logo) = view.get(&LOGO, &dataset.id.to_string())? {
         return Ok(Choice::Logo(logo.json()?["blob"].as_str().unwrap_or_default().to_owned()));
@@ -152,19 +152,19 @@ fn choice(view: &mut View<'_>, dataset: &Dataset, ordinal: Option<i64>) -> Resul
         .map_or(Choice::None, |file| Choice::File(Box::new(file))))
 }
 
-/// Returns the images of a version that everybody may have. Few files are looked at: a picture is an ornament.
+/// Returns the openly accessible images of a version. Examines only a few files: a thumbnail is not essential.
 fn images(view: &mut View<'_>, dataset: &Dataset, ordinal: i64) -> Result<Vec<DataFile>, ApiError> {
     let first = rows::page_of_version(view, dataset.id, ordinal, 0, CANDIDATES)?;
     let files = rows::with_files(view, first)?.into_iter();
     Ok(files.filter(|(row, file)| is_offered(row, file)).map(|it| it.1).collect())
 }
 
-/// Returns whether everybody may have the image, so that it may be shown as a picture.
+/// Returns whether an image is openly accessible, so that it may be shown as thumbnail.
 fn is_offered(row: &Row, file: &DataFile) -> bool {
     !row.restricted && file.embargo.is_none() && file.retention.is_none() && has_picture(file)
 }
 
-/// Returns the routes of pictures of datasets.
+/// Adds the routes of thumbnails of datasets.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/datasets/{id}/thumbnail", show)
@@ -178,7 +178,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/access/dsCardImage/{version}", show_of_version)
 }
 
-/// What the picture is made of for the caller: of what is published, unless they may see the draft's own choice.
+/// Returns the source of the thumbnail: in the published version or, without one, in the draft if the caller may see
+/// it.
 async fn chosen(call: &Call) -> Result<Choice, ApiError> {
     let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
     let read = move |view: &mut View<'_>| {
@@ -205,7 +206,7 @@ async fn bytes_of(call: &Call, choice: &Choice) -> Result<Option<Vec<u8>>, ApiEr
     }
 }
 
-/// Returns a picture as a `data:` URL.
+/// Returns an image as a `data:` URL.
 fn data_url(bytes: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(bytes))
 }
@@ -218,7 +219,7 @@ async fn show(call: Call) -> Answer {
     }
 }
 
-/// Returns the small picture of an image file, for those who may download it.
+/// Answers with the thumbnail of an image file, for callers who may download it.
 async fn show_of_file(call: Call) -> Answer {
     let (wanted, asker) = (files::Wanted::of(&call)?, call.asker.clone());
     let today = clock::date(call.app.now_ms());
@@ -236,7 +237,7 @@ async fn show_of_file(call: Call) -> Answer {
     Ok(picture.unwrap_or_else(|| pinakes_http::answer::empty(StatusCode::NOT_FOUND)))
 }
 
-/// Returns the picture of a version of a dataset, by the version's number.
+/// Answers with the thumbnail of a version of a dataset, by the version's number.
 async fn show_of_version(call: Call) -> Answer {
     let (id, asker) = (call.param("version").to_owned(), call.asker.clone());
     let read = move |view: &mut View<'_>| -> Result<Choice, ApiError> {
@@ -301,7 +302,7 @@ async fn candidates(call: Call) -> Answer {
     envelope::ok(list)
 }
 
-/// Changes what the picture of a dataset is made of, for a caller who may edit it.
+/// Changes the thumbnail of a dataset, after checking that the caller may edit it.
 async fn changed(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Dataset) -> Result<(), ApiError> + Send + 'static,
@@ -320,7 +321,7 @@ async fn changed(
     call.db().write(write).await
 }
 
-/// `POST …/thumbnail/{file}`: an image among the files becomes the picture.
+/// `POST …/thumbnail/{file}`: chooses an image among the files as thumbnail.
 async fn choose(call: Call) -> Answer {
     let id = call.param("file").to_owned();
     let id: i64 = id.parse().map_err(|_| ApiError::bad_request(format!("Bad file ID number: {id}.")))?;
@@ -343,7 +344,7 @@ async fn choose(call: Call) -> Answer {
     envelope::message(format!("Thumbnail set to {}", data_url(&bytes)))
 }
 
-/// `POST …/thumbnail`: a form with a picture under `file`.
+/// `POST …/thumbnail`: a form with an image under `file`.
 async fn upload(mut call: Call) -> Answer {
     let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
     let read = move |view: &mut View<'_>| {
@@ -360,9 +361,9 @@ async fn upload(mut call: Call) -> Answer {
     envelope::message(format!("Thumbnail is now {}", data_url(&bytes)))
 }
 
-/// Returns the picture of a form, under `file`: where it lies, and the picture made small.
+/// Receives an image in a form, under `file`. Returns its blob and its thumbnail.
 ///
-/// Errors: 400 without one; 403 for one that is too large or cannot be read.
+/// Errors: 400 without an image; 403 for one that is too large or cannot be read.
 pub(crate) async fn received(call: &mut Call) -> Result<(String, Vec<u8>), ApiError> {
     let target = Target {
         blobs: call.app.context.blobs().clone(),

@@ -1,7 +1,8 @@
 //! API tokens and the tokens of private URLs.
 //!
-//! A token is a UUID of version 4 (clients refuse anything else). Its text is computed from the server's secret, the
-//! owner and a random salt, so that the owner may be told it again though the store keeps only its hash and the salt.
+//! A token is a UUID of version 4 (clients refuse anything else). Its text is derived from the server's secret, the
+//! owner and a random salt, so that it can be shown to the owner again although the store contains only its hash and
+//! the salt.
 
 use pinakes_accounts::token::id_of as hash_of;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View};
@@ -19,30 +20,30 @@ pub(crate) static TOKEN: Kind = Kind {
     ..Kind::named("dataverse_token")
 };
 
-/// How long an API token lives, in milliseconds (a year).
+/// Lifetime of an API token, in milliseconds (a year).
 pub(crate) const LIFE_MS: i64 = 365 * 24 * 3600 * 1000;
 
-/// A token as it is kept.
+/// A stored token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Token {
-    /// The user it stands for.
+    /// The user it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<i64>,
-    /// The dataset whose private URL it is.
+    /// The dataset of a private URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset: Option<i64>,
-    /// Whether that URL withholds who the authors are.
+    /// Whether that URL hides the authors.
     #[serde(default)]
     pub anonymized: bool,
-    /// What its text is computed with.
+    /// The salt from which its text is derived.
     pub salt: String,
-    /// When it ends, milliseconds since 1970; absent: never.
+    /// When it expires, in milliseconds since 1970; absent for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<i64>,
 }
 
-/// Whom a token stands for.
+/// The bearer of a token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bearer {
     /// A user.
@@ -51,13 +52,13 @@ pub(crate) enum Bearer {
     Preview(Preview),
 }
 
-/// Returns the id that a token's text is kept under.
+/// Returns the id of the record for a token's text.
 pub(crate) fn id_of(text: &str) -> String {
     hash_of(&text.trim().to_ascii_lowercase())
 }
 
 impl Token {
-    /// Returns a new token of a user, good for a year.
+    /// Returns a new token of a user, valid for a year.
     pub(crate) fn of_user(app: &Dataverse, user: i64) -> Self {
         Self {
             user: Some(user),
@@ -79,7 +80,7 @@ impl Token {
         }
     }
 
-    /// Returns the text: a UUID of version 4 to look at.
+    /// Returns the text, which has the form of a version 4 UUID.
     pub(crate) fn text(&self, app: &Dataverse, tenant: &str) -> String {
         let owner = format!("dataverse token {:?} {:?} {}", self.user, self.dataset, self.salt);
         let bytes = app.context.accounts().derived(tenant, &owner);
@@ -89,7 +90,7 @@ impl Token {
     }
 }
 
-/// Whom the token with this id stands for; nobody when there is none, or its time is over.
+/// Returns the bearer of the token with this id; `None` if it does not exist or has expired.
 pub(crate) fn bearer(view: &mut View<'_>, id: &str, now_ms: i64) -> Result<Option<Bearer>, ApiError> {
     let Some(token) = stored::get::<Token>(view, &TOKEN, id)? else { return Ok(None) };
     if token.expires_at_ms.is_some_and(|end_ms| end_ms <= now_ms) {
@@ -114,7 +115,7 @@ pub(crate) fn of_dataset(view: &mut View<'_>, dataset: i64) -> Result<Option<Tok
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// Removes every token for which `path` is `number`. Tells how many there were.
+/// Removes every token for which `path` is `number`. Returns how many there were.
 pub(crate) fn remove(txn: &mut Txn<'_>, path: &'static str, number: i64) -> Result<usize, ApiError> {
     let found = txn.find(&TOKEN, &Query::filter(Expr::Is(path.into(), number.into())))?;
     for record in &found {
@@ -123,7 +124,7 @@ pub(crate) fn remove(txn: &mut Txn<'_>, path: &'static str, number: i64) -> Resu
     Ok(found.len())
 }
 
-/// Stores a token whose text is `text`.
+/// Stores a token with the text `text`.
 pub(crate) fn insert(txn: &mut Txn<'_>, text: &str, token: &Token) -> Result<(), ApiError> {
     stored::insert(txn, &TOKEN, &id_of(text), token)
 }

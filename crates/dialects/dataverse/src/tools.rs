@@ -1,4 +1,5 @@
-//! External tools: programs elsewhere that explore, show or configure files and datasets, and the URLs that start them.
+//! External tools: external programs that explore, preview or configure files and datasets, and the URLs that launch
+//! them.
 //! `/api/admin/externalTools`, `/api/externalTools`, `…/externalTool/{tool}/toolUrl`.
 
 use base64::Engine as _;
@@ -15,16 +16,16 @@ use crate::files::{self, Found};
 use crate::routing::Routes;
 use crate::{envelope, ids, permissions, signing, stored};
 
-/// Tools by number: body is the manifest that was posted, with `id`.
+/// Tools by number: body is the posted manifest, with `id`.
 pub(crate) static TOOL: Kind = Kind::named("dataverse_external_tool");
 
-/// Tools have numbers of their own.
+/// Tools have a number sequence of their own.
 const NUMBERS: &str = "externalTools";
-/// Most tools of an installation.
+/// Maximum number of tools of an installation.
 const TOOLS: usize = 200;
-/// Minutes for which a signed URL of a tool holds.
+/// Validity of a tool's signed URL, in minutes.
 const MINUTES: i64 = 60;
-/// What stands for values in a manifest.
+/// Placeholders for values in a manifest.
 const RESERVED: [&str; 9] = [
     "{fileId}",
     "{filePid}",
@@ -54,9 +55,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/versions/{version}/toolparams/{tool}", dataset_parameters)
 }
 
-/// Returns a manifest, checked.
+/// Returns a checked manifest.
 ///
-/// Errors: 400 for what is missing, unknown or not enough.
+/// Errors: 400 for missing, unknown or incomplete parts.
 fn manifest(body: &Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
     let bad = |text: String| ApiError::bad_request(text);
     let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
@@ -179,14 +180,14 @@ async fn remove(call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// What reserved words stand for.
+/// Values of the placeholders.
 struct Values {
     site_url: String,
     token: Option<String>,
     locale: Option<String>,
     dataset: Dataset,
     version: Version,
-    /// The file with the number of its row in the version.
+    /// The file, with the number of its row in the version.
     file: Option<(Found, i64)>,
 }
 
@@ -214,7 +215,7 @@ impl Values {
         }
     }
 
-    /// Returns the parameters of a manifest, with their values; those without one are left out.
+    /// Returns the parameters of a manifest with their values; leaves out those without a value.
     fn parameters(&self, tool: &Value) -> Vec<(String, Value)> {
         let list = tool["toolParameters"]["queryParameters"].as_array().into_iter().flatten();
         let pairs = list.filter_map(Value::as_object).flat_map(Map::iter);
@@ -226,7 +227,7 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the file of a path that the caller may see, with its dataset and version.
+/// Returns the file of a path, after checking that the caller may see it, with its dataset and version.
 async fn values_of_file(call: &Call, locale: Option<String>) -> Result<(Value, Values), ApiError> {
     let (wanted, asker, tool) = (files::Wanted::of(call)?, call.asker.clone(), call.param("tool").to_owned());
     let (site_url, token) = (call.site_url(), call.asker.token.clone());
@@ -270,7 +271,7 @@ async fn values_of_file(call: &Call, locale: Option<String>) -> Result<(Value, V
     call.db().read(Weight::Point, read).await
 }
 
-/// Returns the dataset of a path, in a version that the caller may see.
+/// Returns the dataset of a path in a version that the caller may see.
 async fn values_of_dataset(
     call: &Call,
     wanted_version: String,
@@ -298,7 +299,7 @@ async fn values_of_dataset(
     call.db().read(Weight::Point, read).await
 }
 
-/// What the body of a request for a URL says: whether it is for a preview, and the language.
+/// Parses the body of a request for a URL: whether it is for a preview, and the language.
 async fn wish(call: &mut Call) -> Result<(bool, Option<String>), ApiError> {
     let bytes = call.bytes().await?;
     if bytes.is_empty() {
@@ -310,7 +311,8 @@ async fn wish(call: &mut Call) -> Result<(bool, Option<String>), ApiError> {
     Ok((body["preview"] == true, locale))
 }
 
-/// Returns the URL that starts a tool: with the values in it, or with a signed URL under which the tool finds them.
+/// Answers with the URL that launches a tool: with the values as parameters, or with a signed URL at which the tool
+/// finds them.
 fn url(call: &Call, tool: &Value, values: &Values, is_preview: bool) -> Answer {
     let own = tool["toolUrl"].as_str().unwrap_or_default();
     let mut url = own.to_owned();
@@ -355,7 +357,7 @@ fn url(call: &Call, tool: &Value, values: &Values, is_preview: bool) -> Answer {
     }))
 }
 
-/// Returns a URL that the caller may hand on, for as long as it holds.
+/// Returns a signed URL that the caller may pass on while it is valid.
 fn signed(call: &Call, url: &str, method: &str, minutes: i64) -> String {
     let user = call.asker.user.as_ref().map_or(":guest", |it| it.name.as_str());
     signing::sign(&call.app, call.tenant(), url, method, user, minutes)
@@ -373,7 +375,8 @@ async fn dataset_url(mut call: Call) -> Answer {
     url(&call, &tool, &values, is_preview)
 }
 
-/// What a tool finds under its signed URL: the values, and signed URLs for the calls that its manifest allows it.
+/// Answers with what a tool finds at its signed URL: the values, and signed URLs for the calls that its manifest
+/// allows.
 fn parameters(call: &Call, tool: &Value, values: &Values) -> Answer {
     let parameters: Map<String, Value> = values.parameters(tool).into_iter().collect();
     let calls = tool["allowedApiCalls"].as_array().into_iter().flatten().map(|it| {

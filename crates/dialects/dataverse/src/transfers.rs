@@ -1,5 +1,5 @@
-//! Transfers of files by other programs than HTTP clients: Globus and rsync. This server takes part in neither, and says so as the
-//! original does where they are not set up.
+//! File transfers with Globus and rsync. This server supports neither, and answers like an original on which they are
+//! not configured.
 
 use http::StatusCode;
 use pinakes_store::Weight;

@@ -1,5 +1,5 @@
-//! Usage of datasets as reports of Make Data Count (SUSHI, COUNTER code of practice for research data) say it: taking them in,
-//! showing counts, and how far the programs that write them are.
+//! Usage reports of Make Data Count (SUSHI, COUNTER code of practice for research data): import of reports, usage
+//! counts, and the progress of the programs that write the reports.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -25,10 +25,10 @@ pub(crate) static USAGE: Kind = Kind {
     ..Kind::named("dataverse_usage")
 };
 
-/// Most bytes of a report.
+/// Maximum size of a report, in bytes.
 const REPORT_BYTES: u64 = 64 << 20;
 
-/// What happened to a dataset in a month, from one country.
+/// Usage of a dataset in a month, from one country.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Usage {
@@ -36,13 +36,13 @@ pub(crate) struct Usage {
     dataset: i64,
     /// `2026-01`.
     month: String,
-    /// `us`; empty for reports that name none.
+    /// `us`; empty for reports without countries.
     country: String,
     /// Counts by name: `viewsTotalRegular`, …
     counts: BTreeMap<String, u64>,
 }
 
-/// Metrics that there are.
+/// Supported metrics.
 const METRICS: [&str; 13] = [
     "viewsTotal",
     "viewsTotalRegular",
@@ -80,7 +80,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/metrics/makeDataCount/{metric}/monthly", by_month)
 }
 
-/// Nothing is sent to Make Data Count.
+/// Does nothing: this server sends nothing to Make Data Count.
 async fn sent(_: Call) -> Answer {
     envelope::message("Data has been sent to Make Data Count")
 }
@@ -90,14 +90,14 @@ async fn no_hub(call: Call) -> Answer {
     envelope::message("There is no hub from which data could be downloaded.")
 }
 
-/// Citations are told by DataCite, which this installation does not ask.
+/// Answers without citations: they come from DataCite, which this server does not query.
 async fn no_citations(call: Call) -> Answer {
     let wanted = Wanted::of(&call)?;
     call.db().read(Weight::Point, move |view| wanted.find(view)).await?;
     Err(ApiError::bad_request("No service that tells citations of datasets is configured."))
 }
 
-/// Returns a metric, with other names that older clients use. Errors: 400 with those that there are.
+/// Returns a metric by its name, or by one that older clients use. Errors: 400 with the supported ones.
 fn metric_named(name: &str) -> Result<&'static str, ApiError> {
     let name = match name {
         "viewCount" => "viewsTotal",
@@ -112,7 +112,7 @@ fn metric_named(name: &str) -> Result<&'static str, ApiError> {
 }
 
 impl Usage {
-    /// One metric; totals are those of people and of machines.
+    /// Returns one metric; totals include regular and machine access.
     fn count(&self, metric: &str) -> u64 {
         let one = |name: &str| self.counts.get(name).copied().unwrap_or_default();
         match metric {
@@ -124,7 +124,8 @@ impl Usage {
     }
 }
 
-/// `total-dataset-investigations` by `regular` is `viewsTotalRegular`; none for what is not counted here.
+/// Returns the metric for a metric type and access method: `viewsTotalRegular` for `total-dataset-investigations` by
+/// `regular`; `None` if it is not supported.
 fn count_name(metric: &str, method: &str) -> Option<String> {
     let start = match metric {
         "total-dataset-investigations" => "viewsTotal",
@@ -141,10 +142,10 @@ fn count_name(metric: &str, method: &str) -> Option<String> {
     Some(format!("{start}{end}"))
 }
 
-/// Counts of one dataset of a report, by month and country.
+/// Counts of one dataset in a report, by month and country.
 type Counts = BTreeMap<(String, String), BTreeMap<String, u64>>;
 
-/// Reads what a report says of each dataset: (identifiers, counts).
+/// Parses a report into one entry per dataset: (identifiers, counts).
 fn read(report: &Value) -> Result<Vec<(Vec<String>, Counts)>, String> {
     // The second spelling is that of Counter Processor.
     let datasets = report["report_datasets"].as_array().or_else(|| report["report-datasets"].as_array());
@@ -187,9 +188,9 @@ fn is_month(text: &str) -> bool {
         && bytes.iter().enumerate().all(|(at, it)| if at == 4 { *it == b'-' } else { it.is_ascii_digit() })
 }
 
-/// Returns the report that `reportOnDisk` names on the server's machine, or that the body is.
+/// Returns the report in the body, or in the file on the server's machine that `reportOnDisk` names.
 ///
-/// Errors: 400 for a file that is not there, is too long, or holds no JSON.
+/// Errors: 400 for a file that does not exist, is too long, or is not JSON.
 async fn report(call: &mut Call) -> Result<Value, ApiError> {
     let Some(path) = call.query.filled("reportOnDisk").map(str::to_owned) else {
         return call.json().await;
@@ -204,8 +205,8 @@ async fn report(call: &mut Call) -> Result<Value, ApiError> {
         .map_err(|error| ApiError::bad_request(format!("{path} is no JSON report: {error}")))
 }
 
-/// Takes a report in: for the dataset of the path, whatever the report calls it, or for all datasets that it names. What an earlier
-/// report said of the same month and country is replaced.
+/// Imports a report: for the dataset of the path, whatever the report calls it, or for all datasets that it names.
+/// Replaces the counts of earlier reports for the same month and country.
 async fn take_in(mut call: Call) -> Answer {
     let report = report(&mut call).await?;
     let entries = read(&report).map_err(|fault| ApiError::bad_request(format!("Invalid report: {fault}")))?;
@@ -252,7 +253,7 @@ fn named(view: &mut View<'_>, ids: &[String]) -> Result<Option<Dataset>, ApiErro
     Ok(None)
 }
 
-/// A dataset goes away.
+/// Removes the counts of a dataset that is being deleted.
 pub(crate) fn remove_of_dataset(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     for record in txn.find(&USAGE, &Query::filter(Expr::Is("dataset".into(), id.into())))? {
         txn.delete(&USAGE, &record.id)?;
@@ -272,7 +273,7 @@ fn month_of(call: &Call) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// Returns the country that is asked for. Errors: 400 for what is no code of two letters.
+/// Returns the requested country. Errors: 400 for text that is not a code of two letters.
 fn country_of(call: &Call) -> Result<Option<String>, ApiError> {
     let Some(country) = call.query.filled("country").map(str::to_lowercase) else { return Ok(None) };
     if country.len() != 2 || !country.bytes().all(|it| it.is_ascii_lowercase()) {
@@ -281,7 +282,7 @@ fn country_of(call: &Call) -> Result<Option<String>, ApiError> {
     Ok(Some(country))
 }
 
-/// One metric of one dataset.
+/// Answers with one metric of one dataset.
 async fn of_dataset(call: Call) -> Answer {
     let (metric, month, country) =
         (metric_named(call.param("metric"))?, month_of(&call)?, country_of(&call)?);
@@ -310,7 +311,7 @@ fn sum(all: &[Usage], metric: &str) -> u64 {
     all.iter().fold(0, |sum, it| sum.saturating_add(it.count(metric)))
 }
 
-/// Returns all counts that everybody may know: those of published datasets.
+/// Returns all public counts: those of published datasets.
 async fn public_counts(call: &Call) -> Result<Vec<Usage>, ApiError> {
     let country = country_of(call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<Usage>, ApiError> {

@@ -1,5 +1,5 @@
-//! Users as Dataverse knows them. Name and password are an account of the server, shared with the other dialects; the
-//! rest, and the number that Dataverse's clients know, is kept here.
+//! Users of Dataverse. Name and password belong to an account of the server, shared with the other dialects; everything
+//! else, including the number that Dataverse's clients use, is stored here.
 
 pub(crate) mod builtin;
 pub(crate) mod me;
@@ -31,9 +31,9 @@ pub(crate) static USER: Kind = Kind {
 pub struct User {
     /// Number.
     pub id: i64,
-    /// Name to log in with; unique whatever its case.
+    /// User name for logging in; unique regardless of case.
     pub name: String,
-    /// The account of the server, by its id; none for users of other identity providers.
+    /// The account of the server, by its id; `None` for users of other identity providers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Given name.
@@ -51,17 +51,17 @@ pub struct User {
     /// ORCID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orcid: Option<String>,
-    /// Whether the user may do everything.
+    /// Whether the user is a superuser.
     pub superuser: bool,
-    /// Whether the user is shut out.
+    /// Whether the user is deactivated.
     pub deactivated: bool,
-    /// When that was done.
+    /// When the user was deactivated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deactivated_time: Option<String>,
     /// When the address was confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email_last_confirmed: Option<String>,
-    /// When the user was made.
+    /// When the user was created.
     pub created_time: String,
     /// When the user last logged in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,33 +71,33 @@ pub struct User {
     pub last_api_use_time: Option<String>,
     /// `builtin`, or the identity provider.
     pub authentication_provider_id: String,
-    /// The user at that provider.
+    /// The user's id at that provider.
     pub persistent_user_id: String,
-    /// Whether another confirmation of the address was asked for.
+    /// Whether a new confirmation of the address was requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub confirmation_asked: bool,
-    /// Which of the tiers of rate limits the user is in.
+    /// The user's rate limit tier.
     pub rate_limit_tier: i64,
-    /// Kinds of notifications that are not wanted.
+    /// Muted kinds of notifications.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub muted_notifications: Vec<String>,
-    /// Kinds of notifications that are not to be mailed.
+    /// Kinds of notifications that are not to be sent by mail.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub muted_emails: Vec<String>,
 }
 
 impl User {
-    /// `@name`, as role assignments have it.
+    /// Returns the user's identifier in role assignments: `@name`.
     pub fn identifier(&self) -> String {
         format!("@{}", self.name)
     }
 
-    /// Returns the name to show.
+    /// Returns the display name.
     pub fn display_name(&self) -> String {
         format!("{} {}", self.first_name, self.last_name).trim().to_owned()
     }
 
-    /// As it is sent (section 8 of the contract).
+    /// Returns the user as JSON (section 8 of the contract).
     pub fn json(&self) -> Value {
         let map = envelope::object(serde_json::json!({
             "id": self.id,
@@ -125,12 +125,12 @@ impl User {
     }
 }
 
-/// Returns the user of that number.
+/// Returns the user with that number.
 pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<User>, ApiError> {
     stored::get(view, &USER, &id.to_string())
 }
 
-/// Returns the user of that name, whatever its case.
+/// Returns the user with that name, regardless of case.
 pub(crate) fn by_name(view: &mut View<'_>, name: &str) -> Result<Option<User>, ApiError> {
     let value = pinakes_store::Value::Folded(name.to_owned());
     let found = view.first(&USER, Expr::Is("name".into(), value))?;
@@ -142,21 +142,21 @@ pub(crate) fn put(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
     stored::put(txn, &USER, &user.id.to_string(), user)
 }
 
-/// Returns the user of that mail address, whatever its case.
+/// Returns the user with that mail address, regardless of case.
 pub(crate) fn by_email(view: &mut View<'_>, email: &str) -> Result<Option<User>, ApiError> {
     let value = pinakes_store::Value::Folded(email.trim().to_owned());
     let found = view.first(&USER, Expr::Is("email".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// Returns the user of an account of the server.
+/// Returns the user with an account of the server.
 pub(crate) fn by_account(view: &mut View<'_>, account: &str) -> Result<Option<User>, ApiError> {
     let value = pinakes_store::Value::Text(account.to_owned());
     let found = view.first(&USER, Expr::Is("account".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
-/// Returns the user that an identifier, `@name`, or a number names.
+/// Returns the user with an identifier `@name`, or with a number.
 ///
 /// Errors: 400 `User … not found.`
 pub(crate) fn identified(view: &mut View<'_>, text: &str) -> Result<User, ApiError> {

@@ -1,4 +1,5 @@
-//! Metadata blocks and fields of the installation (section 9 of the contract), and how administrators add to them.
+//! Metadata blocks and fields of the installation (section 9 of the contract), and loading of further ones by
+//! administrators.
 
 use http::StatusCode;
 use pinakes_store::{Expr, Txn};
@@ -72,18 +73,18 @@ async fn show_field(call: Call) -> Answer {
     envelope::ok(json)
 }
 
-/// Returns whether a value of a field may occur more than once in a dataset.
+/// Returns whether a field may have more than one value in a dataset.
 fn may_repeat(registry: &Registry, field: &FieldType) -> bool {
     field.is_multiple || field.parent.is_some_and(|at| registry.at(at).is_multiple)
 }
 
-/// Returns the name by which facets of a field are asked for in `fq`.
+/// Returns the name of a field's facet in `fq`.
 fn index_facet_name(registry: &Registry, field: &FieldType) -> String {
     let end = if may_repeat(registry, field) { "_ss" } else { "_s" };
     format!("{}{end}", field.name)
 }
 
-/// Returns the names of all fields: those within others, and those that stand for themselves.
+/// Answers with the names of all fields: children of compound fields, and stand-alone ones.
 async fn list_names(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let names = |is_wanted: &dyn Fn(&FieldType) -> bool| -> Vec<Value> {
@@ -97,14 +98,14 @@ async fn list_names(call: Call) -> Answer {
     }))
 }
 
-/// Returns the subjects that datasets may have.
+/// Answers with the allowed subjects of datasets.
 async fn list_subjects(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let terms = registry.field("subject").map(|it| it.vocabulary.as_slice()).unwrap_or_default();
     envelope::ok(terms.iter().map(|it| it.value.as_str().into()).collect::<Vec<Value>>())
 }
 
-/// `GET /admin/index/solr/schema`: the names by which searches find fields, as the lines of a Solr schema.
+/// `GET /admin/index/solr/schema`: the names of fields in searches, as lines of a Solr schema.
 async fn list_index_names(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let mut fields: Vec<&FieldType> = registry.fields().iter().collect();
@@ -130,9 +131,9 @@ async fn list_index_names(call: Call) -> Answer {
     Ok(pinakes_http::answer::bytes(StatusCode::OK, envelope::TEXT, text))
 }
 
-/// `POST /admin/datasetfield/load`: the body is a table of a metadata block. It is read whole, or not at all.
+/// `POST /admin/datasetfield/load`: the body is the table of a metadata block. It is loaded entirely, or not at all.
 ///
-/// Errors: 500 for a table that cannot be read, with its line and what is wrong there, as clients of the original know it.
+/// Errors: 500 for an invalid table, with the line and what is wrong there, as clients of the original expect.
 async fn load(mut call: Call) -> Answer {
     let bytes = call.bytes().await?;
     if tsv::MAX_BYTES < bytes.len() {
@@ -167,7 +168,7 @@ async fn set_on_create(call: Call) -> Answer {
     envelope::ok(field_type_json(&registry, registry.field(&name).ok_or_else(missing)?, None))
 }
 
-/// Keeps a change of the vocabulary as the last one.
+/// Stores a change of the metadata blocks after all previous ones.
 async fn keep(call: &Call, body: impl Fn(i64) -> Value + Send + 'static) -> Result<(), ApiError> {
     let ids = call.ids(1).await?;
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
@@ -175,7 +176,7 @@ async fn keep(call: &Call, body: impl Fn(i64) -> Value + Send + 'static) -> Resu
         let order = ids.next()?;
         let change = body(order);
         if let Some(field) = change["field"].as_str() {
-            // Of one field the last word alone counts.
+            // Only the last such change of a field is kept.
             for record in txn.find(&BLOCK_SOURCE, &pinakes_store::Query::filter(Expr::All))? {
                 if record.json()?["field"] == field {
                     txn.delete(&BLOCK_SOURCE, &record.id)?;

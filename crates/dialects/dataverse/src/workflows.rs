@@ -1,7 +1,7 @@
-//! Workflows: steps that are taken before a dataset is published, or after that (`/api/admin/workflows`).
+//! Workflows: steps before or after the publication of a dataset (`/api/admin/workflows`).
 //!
-//! There are steps that are logged, steps that wait until somebody says how to go on, and steps that send a request to another
-//! program and wait for its word (`POST /api/workflows/{invocation}`). The dataset is locked as long as a workflow is under way.
+//! A step writes to the log, waits for a message to resume, or sends a request to another program and waits for its
+//! response (`POST /api/workflows/{invocation}`). The dataset is locked while a workflow is in progress.
 
 pub(crate) mod admin;
 pub(crate) mod remote;
@@ -20,7 +20,7 @@ use step::Step;
 pub(crate) static WORKFLOW: Kind = Kind::named("dataverse_workflow");
 /// The workflow of each trigger, by the trigger's name: body `{"workflow": 7}`.
 pub(crate) static TRIGGERED: Kind = Kind::named("dataverse_workflow_trigger");
-/// Workflows under way that wait, by an id that cannot be guessed: body is a [`Invocation`].
+/// Workflows that are waiting, by an id that cannot be guessed: body is an [`Invocation`].
 pub(crate) static INVOCATION: Kind = Kind {
     columns: &[Column::one("dataset", Type::Integer)],
     indexes: &[Index::on(&["dataset"])],
@@ -34,14 +34,14 @@ pub(crate) struct Workflow {
     pub id: i64,
     /// Name.
     pub name: String,
-    /// What is done, in this order.
+    /// Its steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// When workflows begin.
+/// When a workflow starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Trigger {
-    /// Somebody publishes a dataset: it is published when the workflow has ended.
+    /// A user publishes a dataset: it is published when the workflow has ended.
     PrePublishDataset,
     /// A dataset was published.
     PostPublishDataset,
@@ -57,7 +57,7 @@ impl Trigger {
         }
     }
 
-    /// Errors: 400, which says which triggers there are.
+    /// Parses a trigger. Errors: 400 that lists the triggers.
     fn parse(text: &str) -> Result<Self, ApiError> {
         Self::ALL.into_iter().find(|it| it.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
@@ -66,7 +66,7 @@ impl Trigger {
     }
 }
 
-/// A workflow that waits at one of its steps.
+/// A workflow that is waiting at one of its steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Invocation {
@@ -74,15 +74,15 @@ pub(crate) struct Invocation {
     pub id: String,
     /// Number of the workflow.
     pub workflow: i64,
-    /// What began it.
+    /// The trigger that started it.
     pub trigger: Trigger,
-    /// Which step it is at, from 0.
+    /// Index of the current step, from 0.
     pub step: usize,
     /// The dataset.
     pub dataset: i64,
-    /// Whether a minor version is released.
+    /// Whether it is about a minor version.
     pub is_minor: bool,
-    /// Who published it.
+    /// The user who published.
     pub user: i64,
 }
 
@@ -98,12 +98,12 @@ impl Workflow {
     }
 }
 
-/// Returns the workflow of that number.
+/// Returns the workflow with that number.
 fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Workflow>, ApiError> {
     stored::get(view, &WORKFLOW, &id.to_string())
 }
 
-/// Returns the workflow that a trigger begins.
+/// Returns the workflow that a trigger starts.
 fn of_trigger(view: &mut View<'_>, trigger: Trigger) -> Result<Option<Workflow>, ApiError> {
     let Some(record) = view.get(&TRIGGERED, trigger.name())? else { return Ok(None) };
     match record.json()?["workflow"].as_i64() {

@@ -1,16 +1,16 @@
-//! XML documents as trees, for what is read whole.
+//! XML documents as trees, for documents that are processed as a whole.
 //!
-//! No entity but the five of XML itself is resolved, and nothing is fetched.
+//! Resolves only the five predefined entities of XML, and fetches nothing.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 
-/// How deeply elements may lie in each other.
+/// Maximum nesting of elements.
 const DEPTH: usize = 64;
-/// Most elements of a document.
+/// Maximum number of elements in a document.
 const ELEMENTS: usize = 200_000;
 
-/// Most attributes of an element: each is compared with those before it.
+/// Maximum number of attributes of an element: each is compared with the previous ones.
 const ATTRIBUTES: usize = 100;
 
 /// An element.
@@ -23,7 +23,7 @@ pub(crate) struct Element {
     content: Vec<Content>,
 }
 
-/// What lies in an element.
+/// Content of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Content {
     Text(String),
@@ -31,9 +31,9 @@ enum Content {
 }
 
 impl Element {
-    /// Returns the root of a document.
+    /// Parses a document. Returns its root.
     ///
-    /// Errors: why the document cannot be read.
+    /// Errors: why the document is invalid.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
         let mut reader = quick_xml::Reader::from_reader(bytes);
         let (mut open, mut n_elements): (Vec<Self>, usize) = (Vec::new(), 0);
@@ -99,7 +99,7 @@ impl Element {
         Ok(Self { name: start.local_name().as_ref().to_owned(), attributes, ..Self::default() })
     }
 
-    /// Returns an attribute's value; empty when it is not there.
+    /// Returns an attribute's value; empty if there is none.
     pub(crate) fn attribute(&self, name: &str) -> &str {
         self.attributes.iter().find(|it| it.0 == name).map_or("", |it| it.1.trim())
     }
@@ -111,7 +111,7 @@ impl Element {
         })
     }
 
-    /// Returns the elements right below it.
+    /// Returns the child elements.
     pub(crate) fn children(&self) -> impl Iterator<Item = &Self> {
         self.content.iter().filter_map(|it| match it {
             Content::Element(element) => Some(element),
@@ -119,7 +119,7 @@ impl Element {
         })
     }
 
-    /// Returns all text in it, that of the elements below it too, in the order of the document.
+    /// Returns all text in it, including that of its descendants, in document order.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         self.add_text(&mut text);
@@ -135,12 +135,12 @@ impl Element {
         }
     }
 
-    /// Its text with single blanks.
+    /// Returns its text with white space collapsed.
     pub(crate) fn plain(&self) -> String {
         self.text().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// The elements that hold none, in the order of the document.
+    /// Collects the elements without child elements, in document order.
     pub(crate) fn leaves<'a>(&'a self, found: &mut Vec<&'a Self>) {
         if self.children().next().is_none() {
             found.push(self);

@@ -44,7 +44,7 @@ pub(crate) fn check_locks(asker: &Asker, dataset: &Dataset) -> Result<(), ApiErr
     Ok(())
 }
 
-/// While a dataset is in review, checks that the caller may publish it. Errors: 403.
+/// Checks that the caller may publish the dataset if it is in review. Errors: 403.
 fn check_review(view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result<(), ApiError> {
     let is_in_review = dataset.locks.iter().any(|it| it.lock_type == "InReview");
     if is_in_review && !permissions::may(view, asker, dataset.place(), Permission::PublishDataset)? {

@@ -81,8 +81,8 @@ async fn relocate(call: Call) -> Answer {
 /// Maximum number of users who are notified of one move.
 const TOLD: usize = 100;
 
-/// If the site wants it (`:SendNotificationOnDatasetMove`), notifies users who may see or change the dataset by a role
-/// on it or on either collection.
+/// Notifies users who may see or change the dataset by a role on it or on either collection, if the setting
+/// `:SendNotificationOnDatasetMove` is on.
 fn tell_of_move(
     txn: &mut Txn<'_>,
     now: &str,

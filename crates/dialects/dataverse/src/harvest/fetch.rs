@@ -1,27 +1,27 @@
-//! Asking a provider: requests with a deadline, answers within a bound, errors without what a URL may hold.
+//! Requests to a provider: with a timeout, a size limit for answers, and errors that leave out sensitive parts of URLs.
 
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 
-/// How long one request may take.
+/// Timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Most bytes of an answer.
+/// Maximum size of an answer, in bytes.
 const ANSWER_BYTES: usize = 64 << 20;
-/// Most redirects that are followed.
+/// Maximum number of redirects that are followed.
 const REDIRECTS: usize = 5;
 
-/// Returns a header of `name: value`; none for a text that is none.
+/// Parses a header `name: value`; `None` if it is invalid.
 pub(super) fn header(text: &str) -> Option<(HeaderName, HeaderValue)> {
     let (name, value) = text.split_once(':')?;
     let name = HeaderName::try_from(name.trim()).ok()?;
     Some((name, HeaderValue::try_from(value.trim()).ok()?))
 }
 
-/// Gets what is at a URL with these parameters.
+/// Requests a URL with these parameters.
 ///
-/// Errors: why there is nothing, in words.
+/// Errors: a message why the request failed.
 pub(super) async fn get(
     base: &str,
     parameters: &[(&str, &str)],

@@ -10,14 +10,14 @@ use crate::error::ApiError;
 use crate::stored;
 use crate::xml_tree::Element;
 
-/// The queue of runs; jobs are named as their clients.
+/// The queue of runs; jobs have the names of their clients.
 pub(super) const QUEUE: &str = "dataverse-harvest";
-/// How long a run may be silent before another server takes it over, in milliseconds.
+/// Time without a sign of life after which another server takes over a run, in milliseconds.
 const LEASE_MS: u32 = 300_000;
-/// Most pages of one run.
+/// Maximum number of pages in one run.
 const PAGES: usize = 100_000;
 
-/// Begins a run that was queued.
+/// Starts a queued run.
 pub(super) fn begin(app: &Dataverse, db: &Db, name: &str) {
     let (app, db, name) = (app.clone(), db.clone(), name.to_owned());
     tokio::spawn(async move {
@@ -31,7 +31,7 @@ pub(super) fn begin(app: &Dataverse, db: &Db, name: &str) {
     });
 }
 
-/// Goes on with runs that a server left.
+/// Resumes runs that a server abandoned.
 pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     let read = |view: &mut View<'_>| stored::find::<Client>(view, &CLIENT, &Query::filter(Expr::All));
     let all: Vec<Client> = db.read(Weight::Scan, read).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What one run counts.
+/// Counts of one run.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     n_harvested: u64,
@@ -84,7 +84,7 @@ async fn run(app: &Dataverse, db: &Db, name: &str) -> Result<(), ApiError> {
     db.write(finish).await
 }
 
-/// All pages of the list. Errors: the provider gives none, or says that it cannot.
+/// Processes all pages of the list. Errors: the provider does not answer, or reports an error.
 async fn pages(
     app: &Dataverse,
     db: &Db,
@@ -125,7 +125,7 @@ async fn pages(
     Err(ApiError::internal(format!("the provider's list has more than {PAGES} pages")))
 }
 
-/// Some records, and how to ask for more.
+/// Some records, and the token for the next ones.
 struct Page {
     records: Vec<Record>,
     token: Option<String>,
@@ -133,7 +133,7 @@ struct Page {
 
 async fn page(client: &Client, token: Option<&str>) -> Result<Page, String> {
     let mut parameters = vec![("verb", "ListRecords")];
-    // Days are understood by every provider.
+    // Every provider supports dates without a time.
     let since = client.outcome.last_successful.as_deref().and_then(|it| it.get(..10));
     match token {
         Some(token) => parameters.push(("resumptionToken", token)),
@@ -147,7 +147,7 @@ async fn page(client: &Client, token: Option<&str>) -> Result<Page, String> {
     read(&bytes)
 }
 
-/// Reads an answer to `ListRecords`. Errors: it is none, or the provider refuses.
+/// Parses an answer to `ListRecords`. Errors: it is invalid, or the provider reports an error.
 fn read(bytes: &[u8]) -> Result<Page, String> {
     let root = Element::read(bytes).map_err(|fault| format!("the provider's answer is no XML: {fault}"))?;
     if root.name != "OAI-PMH" {

@@ -12,10 +12,10 @@ use crate::harvest::{self, CLIENT, Client};
 use crate::routing::Routes;
 use crate::{envelope, stored};
 
-/// Letters of a nickname, at most.
+/// Maximum length of a nickname, in letters.
 const NAME_LETTERS: usize = 30;
 
-/// Datasets that one transaction removes.
+/// Datasets removed per transaction.
 const REMOVED_AT_ONCE: u64 = 50;
 
 const REFUSAL: &str = "Only superusers can administer harvesting clients.";
@@ -91,7 +91,7 @@ async fn change(mut call: Call) -> Answer {
     envelope::ok(call.db().write(write).await?)
 }
 
-/// Removes a client, and the datasets that came by it.
+/// Removes a client and the datasets that it harvested.
 async fn delete(call: Call) -> Answer {
     call.asker.superuser(REFUSAL)?;
     let name = call.param("name").to_owned();
@@ -113,7 +113,7 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("Harvesting Client {name} deleted"))
 }
 
-/// Removes some of a client's datasets; gives how many.
+/// Removes some of a client's datasets. Returns how many.
 fn remove_some(txn: &mut Txn<'_>, app: &Dataverse, name: &str) -> Result<usize, ApiError> {
     let query = Query::filter(Expr::Is("harvestedBy".into(), name.into())).window(0, REMOVED_AT_ONCE);
     let some: Vec<datasets::Dataset> = stored::find(txn, &DATASET, &query)?;
@@ -123,7 +123,7 @@ fn remove_some(txn: &mut Txn<'_>, app: &Dataverse, name: &str) -> Result<usize, 
     Ok(some.len())
 }
 
-/// Begins a run, which goes on when the answer is there. Errors: 409 while one is under way.
+/// Starts a run, which continues after the answer. Errors: 409 if one is in progress.
 async fn run_now(call: Call) -> Answer {
     call.asker.superuser(REFUSAL)?;
     let name = call.param("name").to_owned();

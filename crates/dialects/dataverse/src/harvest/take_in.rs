@@ -1,4 +1,4 @@
-//! One record of a provider as a dataset: published, without files, changed by nobody but its client.
+//! Conversion of a provider's record into a dataset: published, without files, and changed only by its client.
 
 use std::sync::Arc;
 
@@ -17,22 +17,22 @@ use crate::sword::atom;
 use crate::xml_tree::Element;
 use crate::{changes, stored};
 
-/// A record as a provider gives it.
+/// A record from a provider.
 pub(super) struct Record {
-    /// The provider's name for it.
+    /// The provider's identifier for it.
     pub identifier: String,
     /// When it changed, `2026-01-31T10:20:30Z` or `2026-01-31`.
     pub datestamp: String,
-    /// Whether it is gone.
+    /// Whether it was deleted.
     pub is_deleted: bool,
-    /// What describes it; none for records that are gone.
+    /// Its metadata; `None` for deleted records.
     metadata: Option<Element>,
-    /// Where its description in JSON is.
+    /// URL of its metadata in JSON.
     api_call: Option<String>,
 }
 
 impl Record {
-    /// Of an element `record`; none for one without an identifier.
+    /// Parses an element `record`; `None` for one without an identifier.
     pub(super) fn of(record: &Element) -> Option<Self> {
         let headers = record.all("header");
         let header = headers.first()?;
@@ -51,19 +51,20 @@ impl Record {
     }
 }
 
-/// What a record says.
+/// The contents of a record.
 struct Described {
     pid: Option<String>,
     fields: Fields,
-    /// Terms, as the JSON of a version has them.
+    /// Terms, in the form of a version's JSON.
     terms: Map<String, Value>,
-    /// When it was published there.
+    /// Date of its publication at the source.
     date: Option<String>,
 }
 
-/// Keeps a record, or removes the dataset of one that is gone. Gives whether anything changed.
+/// Stores a record, or removes the dataset of a deleted one. Returns whether anything changed.
 ///
-/// Errors: a record that cannot be read, has no identifier, or has that of a dataset that is not this client's.
+/// Errors: a record that cannot be read, has no identifier, or has the identifier of a dataset that is not from this
+/// client.
 pub(super) async fn take(
     app: &Dataverse,
     db: &Db,
@@ -107,14 +108,14 @@ fn remove(txn: &mut Txn<'_>, app: &Dataverse, client: &Client, identifier: &str)
     Ok(true)
 }
 
-/// `doi:10.5072/FK2/X` of a text that is, or holds, a DOI or a handle.
+/// Returns `doi:10.5072/FK2/X` for a text that is, or contains, a DOI or a handle.
 fn pid_in(text: &str) -> Option<String> {
     let pid = canonical_pid(text);
     let is_pid = create::parts_of_pid(&pid).is_ok();
     if is_pid {
         return Some(pid);
     }
-    // `oai:host:10.5072/FK2/X`, and DOIs without a scheme.
+    // Matches `oai:host:10.5072/FK2/X`, and DOIs without a scheme.
     let at = pid.find("10.").filter(|at| *at == 0 || pid.as_bytes()[at - 1] == b':')?;
     let pid = format!("doi:{}", &pid[at..]);
     create::parts_of_pid(&pid).is_ok().then_some(pid)
@@ -151,7 +152,7 @@ async fn described(
     }
 }
 
-/// Simple Dublin Core has the terms of a deposit's entry, and the identifier.
+/// Parses Simple Dublin Core: the terms of a deposit's entry, and the identifier.
 fn dublin_core(app: &Dataverse, registry: &Registry, metadata: &Element) -> Result<Described, ApiError> {
     let (fields, mut terms) = atom::read_element(registry, metadata, &app.settings.system_email)?;
     terms.remove("license");
@@ -161,7 +162,7 @@ fn dublin_core(app: &Dataverse, registry: &Registry, metadata: &Element) -> Resu
     Ok(Described { pid, fields, terms, date })
 }
 
-/// Dataverse's own JSON.
+/// Parses Dataverse's own JSON.
 fn native(registry: &Registry, client: &Client, bytes: &[u8]) -> Result<Described, String> {
     let json: Value = serde_json::from_slice(bytes).map_err(|error| format!("no JSON: {error}"))?;
     let mut version = json["datasetVersion"].as_object().cloned().ok_or("it has no datasetVersion")?;
@@ -182,7 +183,7 @@ fn native(registry: &Registry, client: &Client, bytes: &[u8]) -> Result<Describe
     Ok(Described { pid, fields, terms: version, date })
 }
 
-/// Values of vocabularies that this installation does not have are taken out.
+/// Removes values that are not in the vocabularies of this installation.
 fn drop_unknown_terms(registry: &Registry, value: &mut Value) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(|it| drop_unknown_terms(registry, it)),

@@ -1,4 +1,4 @@
-//! Linking and unlinking by callers: `/api/dataverses/{id}/link`, `/api/datasets/{id}/link`.
+//! Routes for linking and unlinking: `/api/dataverses/{id}/link`, `/api/datasets/{id}/link`.
 
 use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::{Value, json};
@@ -40,9 +40,10 @@ async fn link_collection(call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// A collection is shown in another one, too; `search` is the saved search that says so. Rights are the caller's matter.
+/// Links a collection to another one; `search` is the saved search that caused it. The caller must have checked the
+/// rights.
 ///
-/// Errors: 403 for a collection that is the other one, lies in it, or is linked already.
+/// Errors: 403 for a collection that is the same one, is contained in the other, or is linked already.
 pub(crate) fn show_collection_in(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -126,7 +127,7 @@ async fn collection_links(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// Returns the collections to which the caller may link an object; with `alreadyLinking`, those that it is linked to.
+/// Lists the collections to which the caller may link an object; with `alreadyLinking`, those to which it is linked.
 async fn linkable(call: Call) -> Answer {
     let user = call.asker.user()?.clone();
     let (asker, id, ty) = (call.asker.clone(), call.param("id").to_owned(), call.param("type").to_owned());
@@ -196,9 +197,9 @@ async fn link_dataset(call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// A dataset is shown in another collection, too; as [`show_collection_in`].
+/// Links a dataset to another collection; as [`show_collection_in`].
 ///
-/// Errors: 403 for a dataset that was withdrawn, lies in the collection, or is linked already.
+/// Errors: 403 for a dataset that is deaccessioned, is contained in the collection, or is linked already.
 pub(crate) fn show_dataset_in(
     txn: &mut Txn<'_>,
     app: &Dataverse,

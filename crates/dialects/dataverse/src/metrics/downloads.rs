@@ -1,4 +1,5 @@
-//! Downloads by dataset and by file, and by how many people: `/api/info/metrics/uniquedownloads` and its like.
+//! Downloads by dataset and by file, and numbers of distinct users: `/api/info/metrics/uniquedownloads` and related
+//! routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,14 +33,14 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
     routes
 }
 
-/// What a row is about.
+/// The object of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Datasets,
     Files,
 }
 
-/// Who downloaded: an account, the address that a guest gave, or some guest.
+/// Who downloaded: an account, the mail address that a guest gave, or an unknown guest.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Person {
     User(i64),
@@ -58,17 +59,17 @@ impl Person {
     }
 }
 
-/// A dataset or file: its number, and how it is named.
+/// A dataset or file: its number and its name.
 struct Item {
     id: i64,
     pid: String,
 }
 
-/// Downloads of one object: the month of each, and who it was.
+/// Downloads of one object: month and person of each.
 type Downloads = Vec<(String, Person)>;
 
-/// Returns the published datasets or files that were downloaded until the end of a month, without those that are kept
-/// from the caller.
+/// Returns the published datasets or files that were downloaded up to the end of a month, without those hidden from the
+/// caller.
 fn downloads(
     view: &mut View<'_>,
     asker: &Asker,
@@ -113,7 +114,7 @@ fn downloads(
     Ok(items)
 }
 
-/// Returns rows with a count each; by month, each with all until then.
+/// Answers with a row and count per object; if by month, with cumulative counts.
 async fn counted(call: Call, of: Of, people: bool, by_month: bool) -> Answer {
     let (parent, month) = (call.query.filled("parentAlias").map(str::to_owned), asked_month(&call)?);
     let asker = call.asker.clone();

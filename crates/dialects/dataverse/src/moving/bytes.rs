@@ -1,4 +1,4 @@
-//! Bytes of files: out of the store of files and into it, compared with what is said of them.
+//! Copies the bytes of files out of the blob store and into it, and compares them with their checksums.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -11,17 +11,17 @@ use super::shape::{self, Leaf, Shape};
 use super::{FILES, MovingError};
 use crate::files::checksum::{Algorithm, Checksum};
 
-/// Bytes read at once.
+/// Size of the read buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 18;
-/// Digits of a SHA-256.
+/// Length of a SHA-256 in hexadecimal digits.
 const DIGITS: usize = 64;
 
-/// Below the folder of files: `ab/abcd…`.
+/// Returns the path below the folder of files: `ab/abcd…`.
 pub(super) fn name(blob: &Blob) -> String {
     format!("{}/{}", &blob.sha256[..2], blob.sha256)
 }
 
-/// Writes a file that is there whole or not at all, also after a power failure.
+/// Writes a file that exists entirely or not at all, even after a power failure.
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let part = path.with_extension("part");
     let mut file = File::create(&part)?;
@@ -31,7 +31,8 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     path.parent().map_or(Ok(()), |it| File::open(it)?.sync_all())
 }
 
-/// Copies a file into the folder, unless it is there; the reason when its bytes are not in the store, or damaged.
+/// Copies a blob into the folder unless it is there. Returns a reason if its bytes are missing from the store, or
+/// damaged.
 ///
 /// Errors: the folder.
 pub(super) fn copy_out(
@@ -72,21 +73,22 @@ pub(super) fn copy_out(
     Ok(Ok(()))
 }
 
-/// Files on their way in, of which nothing stays unless a record names them.
+/// Files being imported, which are swept unless a record refers to them.
 pub(super) struct Taking<'t> {
     pub(super) blobs: &'t Blobs,
     pub(super) tenant: &'t str,
     pub(super) folder: &'t Path,
-    /// Whether the export has bytes at all.
+    /// Whether the export contains bytes.
     pub(super) has_files: bool,
-    /// What came so far.
+    /// Blobs stored so far.
     pub(super) taken: Vec<Blob>,
 }
 
 impl Taking<'_> {
-    /// Takes the bytes in that a record names, and names them as this store does. Of an export without files, the names go.
+    /// Stores the bytes of a record's blobs, and replaces their names by those in this store. For an export without
+    /// files, removes the names.
     ///
-    /// Errors: the reason why bytes are not taken.
+    /// Errors: the reason why the bytes cannot be imported.
     pub(super) fn take(
         &mut self,
         value: &mut Value,
@@ -138,7 +140,7 @@ impl Taking<'_> {
         }
     }
 
-    /// Gives up what came: no record names it.
+    /// Discards the stored blobs, to which no record refers.
     pub(super) fn give_up(&mut self) {
         for blob in self.taken.drain(..) {
             if let Err(error) = self.blobs.block_on(self.blobs.delete(self.tenant, &blob.key)) {
@@ -148,14 +150,14 @@ impl Taking<'_> {
     }
 }
 
-/// A file that ends in an error unless it is what it should be.
+/// A reader that ends in an error unless length and checksums of the file are as expected.
 struct Compared<'f> {
     file: File,
-    /// Bytes still to come.
+    /// Bytes still expected.
     left: u64,
-    /// Taken when they were compared.
+    /// `None` once it was compared.
     sha256: Option<(Checksum, &'f str)>,
-    /// The checksum that its record states.
+    /// The checksum in its record.
     deposited: Option<(Checksum, &'f str)>,
     note: &'f mut dyn FnMut(u64),
 }

@@ -1,7 +1,7 @@
-//! Collections on their way in: first all of them with what they own, then what refers to others.
+//! Import of collections: first all of them with what they own, then whatever refers to other objects.
 //!
-//! A collection that was begun bears a mark until the second step has come to it, so that an import that is run again does the
-//! rest of it, and does not give back what was taken away since.
+//! A collection that was created has a mark until the second step has processed it, so that a repeated import completes
+//! it and does not restore what was removed in the meantime.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::roles::{self, ROLE, Role};
 use crate::templates::{TEMPLATE, Template};
 use crate::{changes, stored, users};
 
-/// The mark of a collection that is not whole yet, among its small settings.
+/// The mark of an incomplete collection, one of its settings.
 pub(super) const MARK: &str = "arriving";
 
 /// A line of `collections.jsonl`.
@@ -42,14 +42,14 @@ struct Said {
     logo: Option<Value>,
 }
 
-/// Where a collection of an export is.
+/// How a collection of the export is represented here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Came {
-    /// It was made now.
+    /// It was created now.
     Made(i64),
-    /// It came before.
+    /// It was imported before.
     Before(i64),
-    /// Another one has its name.
+    /// Another collection has its name.
     Other(i64),
 }
 
@@ -123,7 +123,7 @@ impl In<'_> {
         Ok(())
     }
 
-    /// What could not be read was told of by [`Self::begin`].
+    /// Lines that could not be parsed were reported by [`Self::begin`].
     fn complete(&mut self, line: Line) -> Result<(), MovingError> {
         let Ok(said) = line.parsed::<Said>() else { return Ok(()) };
         let alias = said.collection["alias"].as_str().unwrap_or_default().to_owned();
@@ -138,11 +138,11 @@ impl In<'_> {
     }
 }
 
-/// Returns the collection, if it is here already.
+/// Returns the collection if it exists here already.
 fn found(view: &mut View<'_>, inward: &Inward, said: &Value) -> Result<Option<Came>, ApiError> {
     let id = said["id"].as_i64().ok_or_else(|| ApiError::bad_request("the collection has no id"))?;
     if said["parent"].is_null() {
-        // The root collection of a new tenant takes over what the export's was.
+        // The root collection of a new tenant takes the contents of the exported root.
         return Ok(match (inward.is_new, inward.has_root(view)?) {
             (true, false) => None,
             (true, true) => Some(Came::Before(ROOT)),
@@ -162,14 +162,14 @@ fn begin(txn: &mut Txn<'_>, inward: &Inward, said: &Said) -> Result<(Came, Vec<S
         return Ok((came, Vec::new()));
     }
     let mut body = said.collection.clone();
-    // Roles of its own come after it.
+    // The collection's own roles are created after it.
     let contributor_role = body["defaultContributorRole"].as_str().map(str::to_owned);
     if let Value::Object(map) = &mut body {
         map.retain(|name, value| !(name == "defaultContributorRole" && value.is_string()));
     }
     let is_fair = !body["isLocallyFair"].is_null();
     let mut collection: Collection = read(inward.numbered(txn, body, shape::COLLECTION)?)?;
-    // What is wrong with a collection is answered with 500, as clients expect.
+    // The API expects a 500 for an invalid collection; here only the line is left out.
     collections::write::check(&collection).map_err(|error| {
         let shown = error.message.trim_start_matches("Error creating dataverse: Command failed: ");
         ApiError::bad_request(shown)
@@ -188,7 +188,7 @@ fn begin(txn: &mut Txn<'_>, inward: &Inward, said: &Said) -> Result<(Came, Vec<S
     }
     collection.more.insert(MARK.to_owned(), true.into());
     let (id, mut notes) = (collection.id, Vec::new());
-    // What it owns names it.
+    // Objects that it owns refer to it by name.
     let mut inward = inward.clone();
     Arc::make_mut(&mut inward.collections).insert(collection.alias.clone(), id);
     for role in &said.roles {
@@ -271,12 +271,12 @@ fn complete(
     grant(txn, inward, id, &said.assignments, &mut notes)?;
     let show = Shown { linked: id, is_dataset: false };
     link(txn, inward, show, &said.links, &mut notes)?;
-    // Who may see it at all: groups that came after it are known now.
+    // Visibility can be set now: the groups that came after the collection exist.
     let named = said.collection["more"]["locallyFairRoleAssignees"].as_array().cloned().unwrap_or_default();
     let mut here = Vec::new();
     for name in named.iter().filter_map(Value::as_str) {
         let name = inward.assignee(txn, name)?;
-        // Nobody's name, so that the collection is kept from all rather than open to them.
+        // A name that nobody has, so that the collection stays hidden rather than open to everybody.
         here.push(if is_here(txn, &name)? { name } else { format!("!{name}") });
     }
     if !here.is_empty() {
@@ -288,7 +288,7 @@ fn complete(
     Ok(notes)
 }
 
-/// Assigns roles on an object, those that it does not have yet.
+/// Assigns roles on an object, except those that are assigned already.
 pub(super) fn grant(
     txn: &mut Txn<'_>,
     inward: &Inward,
@@ -320,7 +320,7 @@ pub(super) fn grant(
     Ok(())
 }
 
-/// Returns whether there is somebody to whom a role may be given.
+/// Returns whether an assignee exists here.
 fn is_here(view: &mut View<'_>, assignee: &str) -> Result<bool, ApiError> {
     match assignee.strip_prefix('@') {
         Some(name) => Ok(users::by_name(view, name)?.is_some()),
@@ -331,14 +331,14 @@ fn is_here(view: &mut View<'_>, assignee: &str) -> Result<bool, ApiError> {
     }
 }
 
-/// What is shown elsewhere as well.
+/// An object that is linked elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
     pub(super) linked: i64,
     pub(super) is_dataset: bool,
 }
 
-/// Shows an object in other collections.
+/// Links an object to other collections.
 pub(super) fn link(
     txn: &mut Txn<'_>,
     inward: &Inward,

@@ -1,4 +1,4 @@
-//! Datasets on their way in: each with its versions and files in one transaction.
+//! Import of datasets: each with its versions and files in one transaction.
 
 use pinakes_store::{Txn, View};
 use serde::Deserialize;
@@ -23,21 +23,21 @@ use crate::guestbooks::GUESTBOOK;
 use crate::search::index::index_whole_dataset;
 use crate::{collections, stored};
 
-/// The line that begins a dataset.
+/// The first line of a dataset.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Head {
     dataset: Value,
-    /// How many lines of versions follow.
+    /// Number of lines with versions that follow.
     versions: u64,
-    /// How many lines of files follow these.
+    /// Number of lines with files after these.
     files: u64,
     assignments: Vec<Value>,
     links: Vec<Value>,
     logo: Option<Value>,
 }
 
-/// A line of a file.
+/// A line with a file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct FileLine {
@@ -53,12 +53,12 @@ struct FileLine {
 /// A dataset with all its lines.
 #[derive(Debug, Clone, Default)]
 struct Whole {
-    /// The line that begins it.
+    /// Number of its first line.
     line: u64,
     head: Head,
     versions: Vec<Value>,
     files: Vec<FileLine>,
-    /// What is wrong with one of its lines.
+    /// What is wrong in one of its lines.
     fault: Option<String>,
 }
 
@@ -88,7 +88,7 @@ impl Whole {
         }
     }
 
-    /// Why it cannot be taken as it stands in the file.
+    /// Returns why its lines cannot be imported.
     fn fault(&self) -> Option<String> {
         let lacking = |what: &str, found: usize, expected: u64| {
             (found as u64 != expected)
@@ -100,13 +100,13 @@ impl Whole {
     }
 }
 
-/// Whether a dataset is here.
+/// Whether a dataset exists here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum There {
     No,
-    /// By an earlier run of this import.
+    /// It was imported by an earlier run.
     Before,
-    /// Another one has its identifier.
+    /// Another dataset has its identifier.
     Other,
 }
 
@@ -191,7 +191,7 @@ impl In<'_> {
     }
 }
 
-/// Returns whether a line begins a dataset; one that is cut shows it by its beginning.
+/// Returns whether a line is the first one of a dataset; recognises even a truncated one by its beginning.
 fn is_head(line: &Line) -> bool {
     let begins = |with: &str| line.text.starts_with(with.as_bytes());
     if begins("{\"version\"") || begins("{\"file\"") {
@@ -209,7 +209,7 @@ fn there(view: &mut View<'_>, inward: &Inward, said: &Value) -> Result<There, Ap
     Ok(if datasets::by_pid(view, pid)?.is_some() { There::Other } else { There::No })
 }
 
-/// Errors: the reason why bytes are not taken, with the file that they are of.
+/// Stores the bytes of a dataset's files. Errors: the reason why bytes cannot be imported, with their file.
 fn take_bytes(whole: &mut Whole, taking: &mut Taking<'_>, note: &mut dyn FnMut(u64)) -> Result<(), String> {
     if let Some(logo) = &mut whole.head.logo {
         taking.take(logo, shape::LOGO, None, note).map_err(|reason| format!("its picture: {reason}"))?;
@@ -220,7 +220,7 @@ fn take_bytes(whole: &mut Whole, taking: &mut Taking<'_>, note: &mut dyn FnMut(u
         let algorithm = line.file["checksumType"].as_str().map(Algorithm::named);
         let sum = line.file["checksum"].as_str().unwrap_or_default().to_owned();
         let expected = algorithm.filter(|_| !sum.is_empty()).map(|it| (it, sum.as_str()));
-        // The checksum is that of what was deposited.
+        // The checksum is that of the deposited file.
         let is_table = line.file["original"].is_object();
         let (table, original): (shape::Shape, shape::Shape) =
             (&[("blob", shape::Leaf::Blob)], &[("original.blob", shape::Leaf::Blob)]);
@@ -230,7 +230,7 @@ fn take_bytes(whole: &mut Whole, taking: &mut Taking<'_>, note: &mut dyn FnMut(u
             if let Some(Value::Object(original)) = line.file.get_mut("original") {
                 original.remove("blob");
             }
-            // Of these nothing is left without their bytes.
+            // Without their bytes, auxiliary files are lost.
             line.auxiliaries.clear();
         }
         for auxiliary in &mut line.auxiliaries {
@@ -244,7 +244,7 @@ fn refused(what: impl Into<String>) -> ApiError {
     ApiError::bad_request(what)
 }
 
-/// Stores a dataset; gives what its operator should know.
+/// Stores a dataset. Returns notes for the operator.
 fn store(
     txn: &mut Txn<'_>,
     app: &Dataverse,

@@ -1,4 +1,4 @@
-//! The way out.
+//! Export.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -33,7 +33,7 @@ use crate::templates::TEMPLATE;
 use crate::users::{self, USER};
 use crate::{grants, stored};
 
-/// Members of a user that stay behind.
+/// Members of users that are not exported.
 const OF_USERS_STAYING: [&str; 8] = [
     "account",
     "superuser",
@@ -45,20 +45,20 @@ const OF_USERS_STAYING: [&str; 8] = [
     "mutedEmails",
 ];
 
-/// What is exported.
+/// Options of an export.
 #[derive(Debug, Clone, Default)]
 pub struct Exporting {
-    /// The collection, with all below it; none: all.
+    /// The collection, with all below it; `None` for all.
     pub collection: Option<String>,
-    /// Leaves the bytes of files behind.
+    /// Leaves out the bytes of files.
     pub without_files: bool,
 }
 
-/// Writes collections, datasets and files into a folder, from one consistent state. The folder is new, empty, or holds an earlier
-/// export, of which files that are there already are kept. Calls `note` with the bytes that were written. Gives how many
-/// there are of each, and which bytes are not there.
+/// Writes collections, datasets and files into a folder, from one consistent state. The folder must be new, empty, or
+/// hold an earlier export, of which blobs that exist already are kept. Calls `note` with the numbers of bytes written.
+/// Returns the number of each sort of object, and which blobs are missing.
 ///
-/// Errors: the store, the folder; a collection that is not there.
+/// Errors: the store, the folder; a collection that does not exist.
 pub fn export(
     parts: &MoveParts,
     tenant: &Tenant,
@@ -123,9 +123,9 @@ pub fn export(
     Ok((manifest.counts, missing))
 }
 
-/// Sees to it that the folder may be written to: nothing but an export is written over.
+/// Makes sure that the folder may be written to: overwrites nothing but an export.
 fn claim(folder: &Path) -> Result<(), MovingError> {
-    // For its owner alone: drafts, restricted files and mail addresses are in it.
+    // Only for its owner: it contains drafts, restricted files and mail addresses.
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(MovingError::file(folder))?;
     for entry in fs::read_dir(folder).map_err(MovingError::file(folder))? {
@@ -138,7 +138,7 @@ fn claim(folder: &Path) -> Result<(), MovingError> {
             )));
         }
     }
-    // Without it the folder is no export until this one has ended.
+    // Without this file, the folder is not a valid export until this one is complete.
     let path = folder.join(MANIFEST);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(MovingError::File { path, error }),
@@ -146,21 +146,21 @@ fn claim(folder: &Path) -> Result<(), MovingError> {
     }
 }
 
-/// An export under way.
+/// An export in progress.
 struct Out<'e> {
-    /// Names that were looked up.
+    /// Cache of names.
     names: HashMap<(&'static str, i64), Option<String>>,
-    /// Numbers of the users that were named.
+    /// Numbers of the users who were referred to.
     users: BTreeSet<i64>,
     numbers: Option<(i64, i64)>,
-    /// Files beside the records, each with what names it.
+    /// Blobs, each with the object that refers to it.
     blobs: Vec<(Blob, String)>,
     counts: Counts,
     folder: &'e Path,
     note: &'e mut dyn FnMut(u64),
 }
 
-/// A file of lines.
+/// A file of JSON lines.
 struct Lines {
     path: PathBuf,
     file: BufWriter<File>,
@@ -188,7 +188,7 @@ impl Out<'_> {
         Ok(())
     }
 
-    /// Returns a record with names where it has numbers of its tenant; `of` says what it belongs to.
+    /// Replaces the tenant's numbers in a record by names; `of` says what the record belongs to.
     fn named(
         &mut self,
         view: &mut View<'_>,
@@ -243,7 +243,7 @@ impl Out<'_> {
                         self.users.insert(id);
                     }
                 } else {
-                    // Somebody who was removed since, or the 0 that says "no role".
+                    // A user who was removed since, or the 0 that stands for no role.
                     *value = 0.into();
                 }
             }
@@ -277,7 +277,7 @@ impl Out<'_> {
         Ok(name)
     }
 
-    /// Returns the records of a kind for which `column` is `number`, by their numbers, named.
+    /// Returns the records of a kind for which `column` is `number`, ordered by number, with names.
     fn of(
         &mut self,
         view: &mut View<'_>,
@@ -295,11 +295,11 @@ impl Out<'_> {
         found.into_iter().map(|it| self.named(view, it.2, shape, of)).collect()
     }
 
-    /// What is granted on an object, an assignment each.
+    /// Returns the role assignments on an object.
     fn assignments(&mut self, view: &mut View<'_>, object: i64, of: &str) -> Result<Vec<Value>, MovingError> {
         let mut all = Vec::new();
         for grant in grants::grants_on(view, object)? {
-            // Holders of a private URL: the URL stays behind.
+            // Holders of a private URL: private URLs are not exported.
             if grant.assignee.starts_with('!') {
                 continue;
             }
@@ -334,7 +334,7 @@ impl Out<'_> {
                 all.push((number_of(&record.id), record.json()?));
             }
             all.sort_by_key(|it| it.0);
-            // The roles of collections stand with these.
+            // The roles of collections are in their own lines.
             for (_, value) in all.into_iter().filter(|it| sort != "role" || it.1["ownerId"].is_null()) {
                 let named = self.named(view, value, shape, sort)?;
                 self.line(&mut lines, &json!({sort: named}))?;
@@ -344,7 +344,7 @@ impl Out<'_> {
         lines.end()
     }
 
-    /// Returns a collection and all below it, parents first: their numbers.
+    /// Returns the numbers of a collection and all below it, parents first.
     fn collections(&mut self, view: &mut View<'_>, top: i64) -> Result<Vec<i64>, MovingError> {
         let mut lines = Lines::begin(self.folder, COLLECTIONS)?;
         let (mut all, mut next) = (vec![top], 0);
@@ -392,7 +392,7 @@ impl Out<'_> {
             let mut ids: Vec<i64> = ids.iter().filter_map(|it| it.parse().ok()).collect();
             ids.sort_unstable();
             for id in ids {
-                // Those that lie elsewhere are harvested again.
+                // Harvested datasets are harvested again.
                 if let Some(dataset) = datasets::by_id(view, id)?.filter(|it| it.harvested_by.is_none()) {
                     self.dataset(view, &mut lines, &dataset)?;
                 }
@@ -477,7 +477,7 @@ impl Out<'_> {
         Ok(Some(Value::Object(line)))
     }
 
-    /// Those who were named before; all of them when the whole tenant is exported.
+    /// Writes the users who were referred to; all users if the whole tenant is exported.
     fn users(&mut self, view: &mut View<'_>, all: bool) -> Result<(), MovingError> {
         let mut lines = Lines::begin(self.folder, USERS)?;
         let mut ids: Vec<i64> = self.users.iter().copied().collect();
@@ -490,7 +490,7 @@ impl Out<'_> {
             let record: Option<Value> = stored::get(view, &USER, &id.to_string())?;
             found.extend(record);
         }
-        // By name: the numbers of users who were there before an import are others.
+        // By name: numbers of users who existed before an import differ.
         found.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
         for mut user in found {
             without(&mut user, &OF_USERS_STAYING);
@@ -502,14 +502,14 @@ impl Out<'_> {
     }
 }
 
-/// Returns a dataset without what belongs to this tenant alone: private URLs, and locks that end by themselves.
+/// Returns a dataset without what is only valid in this tenant: private URLs and temporary locks.
 fn stays_at_home(dataset: Dataset) -> Dataset {
     let locks = dataset.locks.iter().filter(|it| it.lock_type == "InReview").cloned().collect::<Vec<_>>();
     let is_locked = (!locks.is_empty()).then_some(true);
     Dataset { locks, is_locked, preview_anonymized: None, ..dataset }
 }
 
-/// Returns the number that an id is or ends with.
+/// Returns an id as a number.
 fn number_of(id: &str) -> i64 {
     id.parse().unwrap_or(i64::MAX)
 }

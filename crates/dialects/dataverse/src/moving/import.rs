@@ -1,4 +1,4 @@
-//! The way in: an export is read file by file, each line by itself.
+//! Import: reads an export file by file, each line on its own.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -18,32 +18,32 @@ use crate::bootstrap;
 use crate::error::ApiError;
 use crate::ids::SEQUENCE;
 
-/// Longest line: a wide table is one.
+/// Maximum length of a line, in bytes: a wide table is one line.
 const LINE_BYTES: u64 = 1 << 30;
-/// Largest `export.json`.
+/// Maximum size of `export.json`, in bytes.
 const MANIFEST_BYTES: u64 = 1 << 20;
 
-/// How an export is taken in.
+/// Options of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Importing {
-    /// The collection that the exported one is put into; none: the one of the name in which it lay.
+    /// The parent of the exported collection; `None` for the collection with the name of its former parent.
     pub into: Option<String>,
 }
 
-/// What came of an import.
+/// Result of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Moved {
-    /// What was stored.
+    /// Numbers of stored objects.
     pub stored: Counts,
-    /// Collections and datasets that were there already.
+    /// Collections and datasets that existed already.
     pub n_there: u64,
-    /// What the operator should know of what was stored, or was there already.
+    /// Notes for the operator about objects that were stored, or existed already.
     pub notes: Vec<LeftOut>,
-    /// What was left out.
+    /// Objects that were left out.
     pub left_out: Vec<LeftOut>,
 }
 
-/// An import under way.
+/// An import in progress.
 pub(super) struct In<'i> {
     pub(super) app: Dataverse,
     pub(super) tenant: &'i Tenant,
@@ -55,11 +55,11 @@ pub(super) struct In<'i> {
     pub(super) note: &'i mut dyn FnMut(u64),
 }
 
-/// Takes an export in. What is there already stays as it is: collections by their short names, datasets by their persistent
-/// identifiers, users by their names. A dataset comes whole or not at all. An import that was interrupted can be run again. Calls
-/// `note` with the bytes that were read.
+/// Imports an export. Objects that exist already stay as they are: collections by short name, datasets by persistent
+/// identifier, users by name. A dataset is imported entirely or not at all. An interrupted import can be run again.
+/// Calls `note` with the numbers of bytes read.
 ///
-/// Errors: the store; a folder that is no whole export.
+/// Errors: the store; a folder that is not a complete export.
 pub fn import(
     parts: &MoveParts,
     tenant: &Tenant,
@@ -88,7 +88,7 @@ pub fn import(
     import.users()?;
     import.collections()?;
     import.datasets()?;
-    // What was loaded before is durable when this is.
+    // This write makes everything before it durable.
     let key = format!("import/{}", import.manifest.id);
     tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
         if let Some(record) = txn.get(&SEQUENCE, &key)? {
@@ -126,21 +126,21 @@ fn manifest_of(folder: &Path) -> Result<Manifest, MovingError> {
     Ok(manifest)
 }
 
-/// A line that was read.
+/// A line of a file.
 pub(super) struct Line {
-    /// From 1.
+    /// Line number, from 1.
     pub(super) number: u64,
     pub(super) text: Vec<u8>,
 }
 
 impl Line {
-    /// What it says. Errors: why it cannot be read.
+    /// Parses the line. Errors: why it is invalid.
     pub(super) fn parsed<T: DeserializeOwned>(&self) -> Result<T, String> {
         serde_json::from_slice(&self.text).map_err(|error| format!("cannot be read: {error}; export again"))
     }
 }
 
-/// Reads the lines of a file.
+/// Reader of the lines of a file.
 pub(super) struct LineReader {
     input: BufReader<File>,
     number: u64,
@@ -154,9 +154,9 @@ impl LineReader {
         Ok(Self { input: BufReader::with_capacity(1 << 20, file), number: 0, path })
     }
 
-    /// Returns the next line; none at the end.
+    /// Returns the next line; `None` at the end.
     ///
-    /// Errors: the file; a line without end.
+    /// Errors: the file; a line that is too long.
     pub(super) fn next(&mut self, note: &mut dyn FnMut(u64)) -> Result<Option<Line>, MovingError> {
         let mut text = Vec::new();
         let read = (&mut self.input).take(LINE_BYTES).read_until(b'\n', &mut text);
@@ -177,7 +177,7 @@ impl LineReader {
 }
 
 impl<'i> In<'i> {
-    /// Returns files of a collection or a dataset on their way in.
+    /// Begins to import the files of a collection or a dataset.
     pub(super) fn taking<'t>(&self, blobs: &'t Blobs) -> Taking<'t>
     where
         'i: 't,
@@ -196,7 +196,7 @@ impl<'i> In<'i> {
         self.moved.notes.push(LeftOut { file, line, name, reason: what.into() });
     }
 
-    /// Errors: a fault of the store, which ends the import; what the line itself is to blame for is left out.
+    /// Leaves out a line because of an error. Errors: a failure of the store, which ends the import.
     pub(super) fn blame(
         &mut self,
         file: &str,
@@ -211,7 +211,7 @@ impl<'i> In<'i> {
         Ok(())
     }
 
-    /// Says so when a file holds less or more than when it was written.
+    /// Reports a file that holds fewer or more objects than were written.
     pub(super) fn compare(&mut self, file: &str, what: &str, found: u64, expected: u64) {
         let why = match found.cmp(&expected) {
             std::cmp::Ordering::Equal => return,
@@ -222,7 +222,7 @@ impl<'i> In<'i> {
         self.leave_out(file, 0, what, reason);
     }
 
-    /// Returns each line of a file.
+    /// Passes on each line of a file.
     pub(super) fn each_line(
         &mut self,
         name: &str,
@@ -236,7 +236,7 @@ impl<'i> In<'i> {
     }
 }
 
-/// Returns bytes of an export, for a bar.
+/// Returns the size of an export in bytes, for a progress bar.
 pub fn n_bytes(folder: &Path) -> u64 {
     let len = |path: &Path| fs::metadata(path).map_or(0, |it| it.len());
     let listed = |folder: &Path| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);

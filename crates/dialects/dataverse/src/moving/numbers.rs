@@ -1,4 +1,4 @@
-//! Where numbers and names of an export lie in the tenant that takes it in.
+//! Mapping of numbers and names of an export to those of the importing tenant.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,25 +15,26 @@ use crate::groups::explicit;
 use crate::ids::{self, FIRST, SEQUENCE};
 use crate::{licenses, roles, users};
 
-/// How the names and numbers of an export are understood. Cheap to clone.
+/// Mapping of an export's names and numbers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Inward {
     /// The record of the import.
     key: String,
-    /// By how much numbers move.
+    /// Distance by which numbers are shifted.
     distance: i64,
-    /// The numbers that may come.
+    /// The range of valid numbers in the export.
     numbers: (i64, i64),
-    /// Whether the tenant held nothing but its root collection when the import was begun.
+    /// Whether the tenant contained nothing but its root collection when the import began.
     pub(super) is_new: bool,
-    /// Numbers of the collections that came, by their short names in the export.
+    /// Numbers of the imported collections, by their short names in the export.
     pub(super) collections: Arc<HashMap<String, i64>>,
 }
 
 impl Inward {
-    /// Of an export: the same each time it is asked for, so that an import that was killed can go on.
+    /// Reads or creates the mapping for an export. It stays the same when the import is run again, so that an import
+    /// that was killed can continue.
     ///
-    /// Errors: the store; numbers that cannot be.
+    /// Errors: the store; invalid numbers.
     pub(super) fn of(tenant: &Tenant, manifest: &Manifest) -> Result<Self, MovingError> {
         let key = format!("import/{}", manifest.id);
         let (numbers, id) = (manifest.numbers, key.clone());
@@ -53,13 +54,13 @@ impl Inward {
         Ok(Self { key, distance, numbers: numbers.unwrap_or((FIRST, FIRST)), is_new, collections })
     }
 
-    /// Returns whether the root collection took over what the export's was.
+    /// Returns whether the root collection has taken the contents of the exported root.
     pub(super) fn has_root(&self, view: &mut View<'_>) -> Result<bool, ApiError> {
         let begun = view.get(&SEQUENCE, &self.key)?;
         Ok(begun.is_some_and(|it| it.json().is_ok_and(|it| it["root"] == true)))
     }
 
-    /// It did.
+    /// Records that it has.
     pub(super) fn root_came(&self, txn: &mut Txn<'_>) -> Result<(), ApiError> {
         if let Some(record) = txn.get(&SEQUENCE, &self.key)? {
             let mut begun = record.json()?;
@@ -69,9 +70,9 @@ impl Inward {
         Ok(())
     }
 
-    /// Where an object of that number lies here; the first few are the same everywhere.
+    /// Returns the local number of an object; the first few are the same everywhere.
     ///
-    /// Errors: 400 for a number that the export does not have.
+    /// Errors: 400 for a number that is not in the export.
     pub(super) fn number(&self, number: i64) -> Result<i64, ApiError> {
         if (0..FIRST).contains(&number) {
             return Ok(number);
@@ -85,9 +86,9 @@ impl Inward {
         Ok(number + self.distance)
     }
 
-    /// Returns the same for an object that comes with the export.
+    /// Returns the local number of an object that the export contains.
     ///
-    /// Errors: 400 for one of the numbers that the server gives by itself, too.
+    /// Errors: also 400 for numbers that every server assigns itself.
     pub(super) fn own(&self, number: i64) -> Result<i64, ApiError> {
         match number {
             ..FIRST => Err(ApiError::bad_request(format!(
@@ -99,7 +100,7 @@ impl Inward {
 
     /// Returns the number of a collection by its short name in the export.
     ///
-    /// Errors: 400 for one that is neither in the export nor here.
+    /// Errors: 400 for one that is neither in the export nor in this tenant.
     pub(super) fn collection(&self, view: &mut View<'_>, alias: &str) -> Result<i64, ApiError> {
         if let Some(id) = self.collections.get(alias) {
             return Ok(*id);
@@ -109,8 +110,8 @@ impl Inward {
         found.map(|it| it.id).ok_or_else(missing)
     }
 
-    /// Returns an assignee as this tenant names it. A group of a collection that is not here keeps its name: nobody is
-    /// in it.
+    /// Returns an assignee in the form of this tenant. A group of a collection that does not exist here keeps its name:
+    /// nobody is in it.
     pub(super) fn assignee(&self, view: &mut View<'_>, text: &str) -> Result<String, ApiError> {
         let group = text.strip_prefix("&explicit/").and_then(|it| it.split_once('/'));
         let Some((owner, alias)) = group else { return Ok(text.to_owned()) };
@@ -120,9 +121,9 @@ impl Inward {
         })
     }
 
-    /// Returns a record with numbers of this tenant where it has names.
+    /// Replaces names in a record by numbers of this tenant.
     ///
-    /// Errors: 400 that says which name stands for nothing here.
+    /// Errors: 400 with the name of an object that does not exist here.
     pub(super) fn numbered(
         &self,
         view: &mut View<'_>,
@@ -139,7 +140,7 @@ impl Inward {
                 *value = self.number(number)?.into();
                 return Ok(());
             }
-            // Nobody, none.
+            // 0 stands for no user or no role.
             if number == 0 && matches!(leaf, Leaf::User | Leaf::Role) {
                 return Ok(());
             }
@@ -154,7 +155,7 @@ impl Inward {
             Leaf::License => licenses::by_name(view, text)?.ok_or_else(|| missing("the licence"))?.id.into(),
             Leaf::Collection => self.collection(view, text)?.into(),
             Leaf::Assignee => self.assignee(view, text)?.into(),
-            // Bytes are taken in before records are written (`bytes.rs`).
+            // Bytes are imported before the records are written (`bytes.rs`).
             Leaf::Blob => return Ok(()),
         };
         Ok(())

@@ -1,8 +1,8 @@
-//! Where records name others, by sort: one table for both ways.
+//! Where records refer to others, by sort: one table for export and import.
 
 use serde_json::Value;
 
-/// What stands at a place.
+/// The kind of reference at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaf {
     /// A number of the tenant's sequence.
@@ -15,13 +15,13 @@ pub(super) enum Leaf {
     Role,
     /// A licence; its name.
     License,
-    /// An assignee: text both here and there, but `&explicit/12-readers` is `&explicit/physics/readers`.
+    /// An assignee: text in both, but `&explicit/12-readers` is exported as `&explicit/physics/readers`.
     Assignee,
-    /// A file beside the records; `LENGTH-SHA256`.
+    /// A blob; `LENGTH-SHA256`.
     Blob,
 }
 
-/// Members by path, `*` for each element of a list.
+/// Members by path; `*` stands for each element of a list.
 pub(super) type Shape = &'static [(&'static str, Leaf)];
 
 use Leaf::{Assignee, Blob, Collection, License, Number, Role, User};
@@ -72,9 +72,9 @@ pub(super) const TABLE: Shape = &[("tables.*.id", Number), ("tables.*.dataVariab
 pub(super) const AUXILIARY: Shape = &[("id", Number), ("file", Number), ("blob", Blob)];
 pub(super) const REQUEST: Shape = &[("id", Number), ("file", Number), ("user", User)];
 
-/// Hands what stands at the places of a shape to `visit`; places that are empty are passed over.
+/// Passes each value at a path of the shape to `visit`, except absent and null ones.
 ///
-/// Errors: the first of `visit`.
+/// Errors: the first one of `visit`.
 pub(super) fn each<E>(
     value: &mut Value,
     shape: Shape,
@@ -95,9 +95,9 @@ fn at<E>(value: &mut Value, path: &str, visit: &mut dyn FnMut(&mut Value) -> Res
     }
 }
 
-/// What people say of variables is kept by the numbers of these (`files/variables.rs`): moves them with `number`.
+/// Maps the numbers of variables, by which their descriptions are stored (`files/variables.rs`), with `number`.
 ///
-/// Errors: the first of `number`.
+/// Errors: the first one of `number`.
 pub(super) fn each_variable<E>(
     row: &mut Value,
     number: &mut dyn FnMut(i64) -> Result<i64, E>,

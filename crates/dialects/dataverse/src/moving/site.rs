@@ -1,4 +1,4 @@
-//! What belongs to the installation: tables of metadata blocks, licences, types, roles; and users.
+//! Import of objects of the installation (tables of metadata blocks, licences, types, roles) and of users.
 
 use pinakes_accounts::AccountsError;
 use pinakes_store::{Expr, Kind, Query, StoreError, Txn, View};
@@ -22,12 +22,12 @@ use crate::stored;
 use crate::users::builtin::is_username;
 use crate::users::{self, USER, User};
 
-/// Returns a struct of what a line says. Errors: 400.
+/// Deserialises a value of a line. Errors: 400.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     serde_json::from_value(value).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 
-/// A new record. Errors: 400 when its number, or what must be unique, is taken.
+/// Inserts a new record. Errors: 400 if its number, or a unique value, is taken.
 pub(super) fn fresh<T: Serialize>(
     txn: &mut Txn<'_>,
     kind: &'static Kind,
@@ -47,7 +47,7 @@ pub(super) fn fresh<T: Serialize>(
 }
 
 impl In<'_> {
-    /// Blocks, licences, types, roles: those that are here by name stay as they are.
+    /// Imports blocks, licences, types and roles. Those whose names exist already stay as they are.
     pub(super) fn site(&mut self) -> Result<(), MovingError> {
         let n = self.each_line(SITE, |it, line| {
             let said: Map<String, Value> = match line.parsed() {
@@ -71,7 +71,7 @@ impl In<'_> {
         Ok(())
     }
 
-    /// Users: one who is here by name is that user.
+    /// Imports users. A user whose name exists already is considered the same user.
     pub(super) fn users(&mut self) -> Result<(), MovingError> {
         let n = self.each_line(USERS, Self::user)?;
         self.compare(USERS, "users", n, self.manifest.counts.users);
@@ -103,7 +103,8 @@ impl In<'_> {
     }
 }
 
-/// Returns whether it was made: what has the same name is the same.
+/// Imports one object of the installation. Returns whether it was created; an existing one with the same name is
+/// considered the same.
 fn one_of_site(txn: &mut Txn<'_>, inward: &Inward, sort: &str, value: Value) -> Result<bool, ApiError> {
     let shape: Shape = match sort {
         "block" => shape::BLOCK,
@@ -125,7 +126,7 @@ fn one_of_site(txn: &mut Txn<'_>, inward: &Inward, sort: &str, value: Value) -> 
                 }
                 return Ok(is_changed);
             }
-            // One default is enough.
+            // There must be only one default.
             let license = License { is_default: license.is_default && inward.is_new, ..license };
             fresh(txn, &LICENSE, &license.id.to_string(), &license).map(|()| true)
         }
@@ -146,7 +147,7 @@ fn one_of_site(txn: &mut Txn<'_>, inward: &Inward, sort: &str, value: Value) -> 
     }
 }
 
-/// Returns a table of a metadata block, or what was changed of a field.
+/// Stores a table of a metadata block, or a changed property of a field. Returns whether it was new.
 fn block(txn: &mut Txn<'_>, value: Value) -> Result<bool, ApiError> {
     if let Some(text) = value["tsv"].as_str() {
         tsv::parse(text).map_err(|error| ApiError::bad_request(error.to_string()))?;
@@ -163,13 +164,13 @@ fn block(txn: &mut Txn<'_>, value: Value) -> Result<bool, ApiError> {
 
 enum Came {
     Made,
-    /// Somebody else has the account of that name.
+    /// The account of that name belongs to somebody else.
     WithoutAccount,
     There,
 }
 
-/// Returns a user with an account of the same name and no password; the account that is here if its mail address is the
-/// same.
+/// Creates a user with an account of the same name and without password; uses the existing account if its mail address
+/// is the same.
 fn one_user(txn: &mut Txn<'_>, app: &Dataverse, inward: &Inward, value: Value) -> Result<Came, ApiError> {
     let user: User = read(inward.numbered(txn, value, shape::USER)?)?;
     if !is_username(&user.name) {
@@ -188,7 +189,7 @@ fn one_user(txn: &mut Txn<'_>, app: &Dataverse, inward: &Inward, value: Value) -
     }
     let account = account_of(txn, app, &user)?;
     let came = if account.is_some() { Came::Made } else { Came::WithoutAccount };
-    // Numbers below those of objects are those of whom the server made.
+    // Numbers below those of objects are of users that the server created itself.
     let id = if user.id < FIRST { set_aside(txn, 1)? } else { user.id };
     let user = User { id, account, superuser: false, rate_limit_tier: 1, ..user };
     fresh(txn, &USER, &user.id.to_string(), &user)?;

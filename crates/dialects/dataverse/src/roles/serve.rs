@@ -1,4 +1,4 @@
-//! `/api/roles`, and the roles of the installation below `/api/admin/roles`.
+//! `/api/roles`, and global roles below `/api/admin/roles`.
 
 use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn wanted(view: &mut View<'_>, id: &str, alias: Option<&str>) -> Result<Role, Ap
         .ok_or_else(|| ApiError::not_found(format!("Dataverse Role with ID {id} not found.")))
 }
 
-/// The collection of a role, for a caller who may manage roles there; superusers for general roles.
+/// Checks that the caller may manage roles in the collection of a role, or is a superuser for global roles.
 fn check_manages(view: &mut View<'_>, asker: &crate::asker::Asker, role: &Role) -> Result<(), ApiError> {
     match role.owner_id {
         Some(owner) => {
@@ -64,7 +64,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?.json())
 }
 
-/// Returns a role of the whole installation is not removed by who manages a collection.
+/// Returns the refusal to remove a global role: whoever manages a collection may not.
 fn kept(role: &Role) -> ApiError {
     ApiError::forbidden(format!("May not delete Built In Role {}.", role.name))
 }
@@ -105,7 +105,7 @@ async fn list_built_in(call: Call) -> Answer {
     envelope::ok(all.iter().map(Role::json).collect::<Vec<Value>>())
 }
 
-/// Makes a role that holds everywhere.
+/// Creates a global role.
 async fn create_built_in(mut call: Call) -> Answer {
     let body = call.object().await?;
     let (role, ids) = (roles::read(&body)?, call.ids(1).await?);
@@ -118,7 +118,7 @@ async fn create_built_in(mut call: Call) -> Answer {
     envelope::ok(call.db().write(write).await?.json())
 }
 
-/// Another name, description or set of permissions for a role of the installation.
+/// Replaces name, description and permissions of a global role.
 async fn replace_built_in(mut call: Call) -> Answer {
     let role = roles::read(&call.object().await?)?;
     let (id, alias) = (call.param("id").to_owned(), call.query.filled("alias").map(str::to_owned));
@@ -152,7 +152,8 @@ async fn delete_built_in(call: Call) -> Answer {
     envelope::message(format!("role {name} deleted."))
 }
 
-/// Returns the roles that the caller may look for among their data: those they hold somewhere, all for superusers.
+/// Lists the roles by which the caller can filter their data: those that they hold anywhere, or the built-in ones for
+/// superusers.
 async fn selectable(call: Call) -> Answer {
     call.asker.user()?;
     let asker = call.asker.clone();

@@ -1,27 +1,28 @@
-//! What stands behind a tilde, as Solr reads it: `gauge~1` finds words of other spelling, `"tide gauge"~3` words that stand
-//! near each other.
+//! Solr's operators with a tilde: `gauge~1` finds words with a similar spelling, `"tide gauge"~3` finds words near each
+//! other.
 
 use pinakes_store::{Word, fold};
 
-/// Most edits between two spellings, as with Solr.
+/// Maximum number of edits between two spellings, as in Solr.
 const EDITS: usize = 2;
-/// Most words between two.
+/// Maximum number of words between two words.
 const GAP: usize = 50;
-/// A letter or digit of a folded text: Latin ones, and other scripts without the signs between them. Shorter when compiled
-/// than the classes of Unicode, which a pattern with hundreds of them would need.
+/// A letter or digit of a folded text: Latin ones, and other scripts without the punctuation between them. Compiles to
+/// a smaller automaton than the Unicode classes, which matters in a pattern with hundreds of them.
 const LETTER: &str = r"[a-z0-9\u{370}-\u{1fff}\u{3040}-\u{d7ff}]";
 const NO_LETTER: &str = r"[^a-z0-9\u{370}-\u{1fff}\u{3040}-\u{d7ff}]";
 
-/// Returns words that can be made of `word` by so many edits: a letter more, less, another, or two exchanged. Of what
-/// is no single word, or may not be edited, none.
+/// Returns the words within so many edits of `word`: an inserted, deleted, replaced letter, or two transposed ones.
+/// `None` for text that is not a single word, or if no edits are allowed.
 pub(super) fn spelling(word: &str, distance: &str) -> Option<Word> {
     let n_letters = fold(word).chars().count();
-    // A word of which every letter may go would be found between any two others.
+    // If every letter could be deleted, the word would match between any two others.
     let edits = edits(distance, n_letters).min(n_letters.saturating_sub(1));
     if edits == 0 { None } else { Word::near(word, u8::try_from(edits).ok()?) }
 }
 
-/// Edits that a tilde allows: a whole number, a share of the letters that must stay (`0.8`), or two when nothing is said.
+/// Returns the number of edits that a tilde allows: a whole number, the share of letters that must stay (`0.8`), or two
+/// by default.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -36,8 +37,8 @@ fn edits(distance: &str, n_letters: usize) -> usize {
     }
 }
 
-/// Returns the pattern of these words in their order with so many words between two at most. Two words may stand the
-/// other way round, which counts as two. Of a single word, or without a number, none.
+/// Returns the pattern for these words in order with at most so many words between two. Two words may also be in
+/// reverse order, which counts as two. `None` for a single word, or without a number.
 pub(super) fn nearness(phrase: &str, distance: &str) -> Option<String> {
     let gap = distance.parse::<usize>().ok()?.min(GAP);
     let folded = fold(phrase);
@@ -73,7 +74,7 @@ mod tests {
             ("gauge", "2", "gogges", false),
             ("gauge", "7", "gages", true),
             ("gauge", "0.7", "gauges", true),
-            // A tenth of five letters is none.
+            // A tenth of five letters is rounded down to none.
             ("gauge", "0.9", "gauge", false),
             ("Zürich", "1", "zurch", true),
             ("ab", "2", "the", false),

@@ -1,10 +1,10 @@
-//! What a search finds: the documents of collections, datasets and files, each a record of its own.
+//! Documents of the search: collections, datasets and files, each a record of its own.
 
 use pinakes_store::{Column, Counts, Facet, Index, Kind, Search, Text, Txn, Type};
 
 use crate::error::ApiError;
 
-/// Documents by the names that Solr gives them: `dataset_43`, `dataset_43_draft`, `datafile_44`, `dataverse_42`.
+/// Documents by their ids in Solr: `dataset_43`, `dataset_43_draft`, `datafile_44`, `dataverse_42`.
 pub(crate) static DOCUMENT: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -41,12 +41,13 @@ pub(crate) static DOCUMENT: Kind = Kind {
     ..Kind::named("dataverse_document")
 };
 
-/// Who sees what is not published: holders of the right on the object of that number.
+/// Returns the mark of an unpublished document for those who may see it: holders of the permission on the object with
+/// that number.
 pub(crate) fn seen_by(object: i64) -> String {
     object.to_string()
 }
 
-/// A document goes.
+/// Deletes a document.
 pub(crate) fn forget(txn: &mut Txn<'_>, id: &str) -> Result<(), ApiError> {
     txn.delete(&DOCUMENT, id)?;
     Ok(())

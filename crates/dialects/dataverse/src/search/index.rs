@@ -1,5 +1,5 @@
-//! What is found: a document for each collection, for each published and each unpublished state of a dataset and of a file,
-//! written in the transaction that changes them.
+//! Indexing: one document for each collection, and for each published and each unpublished state of a dataset and of a
+//! file, written in the transaction that changes them.
 
 use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use crate::search::document::{self, DOCUMENT};
 use crate::search::visible;
 use crate::{clock, collections, licenses, stored};
 
-/// All documents of a dataset and of its files go.
+/// Deletes all documents of a dataset and of its files.
 pub(crate) fn forget_dataset(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError> {
     for id in rows::ids_of(txn, &DOCUMENT, Expr::Is("dataset".into(), dataset.into()))? {
         txn.delete(&DOCUMENT, &id)?;
@@ -24,7 +24,7 @@ pub(crate) fn forget_dataset(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiE
     Ok(())
 }
 
-/// A collection or dataset is gone.
+/// Deletes the documents of a collection or dataset that was deleted.
 pub(crate) fn forget_object(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     document::forget(txn, &format!("dataverse_{id}"))?;
     forget_dataset(txn, id)
@@ -48,7 +48,7 @@ fn chain(view: &mut View<'_>, collection: i64) -> Result<Vec<i64>, ApiError> {
     Ok(chain)
 }
 
-/// `/1/42/57`: the paths of a collection and of those above it.
+/// Returns the paths of a collection and of those above it: `/1/42/57`.
 fn paths(view: &mut View<'_>, collection: i64) -> Result<Vec<String>, ApiError> {
     let mut path = String::new();
     Ok(chain(view, collection)?
@@ -69,12 +69,12 @@ fn sort_name(name: &str) -> String {
     name.to_lowercase().chars().take(200).collect()
 }
 
-/// A collection was made or changed.
+/// Indexes a collection that was created or changed.
 pub(crate) fn index_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     let Some(it) = collections::by_id(txn, id)? else {
         return document::forget(txn, &format!("dataverse_{id}"));
     };
-    // The root is no result of a search.
+    // The root collection is not searchable.
     let Some(parent) = it.parent else { return Ok(()) };
     let is_public = it.is_released();
     let mut facets =
@@ -116,7 +116,7 @@ pub(crate) fn index_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiErro
     put(txn, &format!("dataverse_{id}"), document)
 }
 
-/// `LABORATORY` as people read it.
+/// Returns the display name of a type of collections, such as `LABORATORY`.
 pub(crate) fn category(kind: &str) -> String {
     match kind {
         "RESEARCHERS" => "Researcher".to_owned(),
@@ -137,7 +137,7 @@ pub(crate) fn category(kind: &str) -> String {
     }
 }
 
-/// A dataset, or one of its versions, was made or changed: its own documents.
+/// Indexes a dataset after it, or one of its versions, was created or changed. Indexes its files only if necessary.
 pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), ApiError> {
     let Some(dataset) = datasets::by_id(txn, id)? else { return forget_dataset(txn, id) };
     let (public_id, draft_id) = (format!("dataset_{id}"), format!("dataset_{id}_draft"));
@@ -170,7 +170,7 @@ pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Resu
         }
         None => document::forget(txn, &draft_id)?,
     }
-    // What a publication, a withdrawal, a dropped draft or a move changes, it changes for the files too.
+    // A publication, deaccession, deleted draft or move also changes the documents of the files.
     let shown = before.as_ref().and_then(|it| it["version"].as_i64());
     let moved = before.as_ref().is_some_and(|it| it["parent"] != dataset.owner);
     if shown != released || moved || (before_draft && dataset.draft.is_none()) {
@@ -179,7 +179,7 @@ pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Resu
     Ok(())
 }
 
-/// The documents of a dataset and of all its files are written anew.
+/// Indexes a dataset and all its files.
 pub(crate) fn index_whole_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), ApiError> {
     index_dataset(txn, app, id)?;
     match datasets::by_id(txn, id)? {
@@ -188,7 +188,7 @@ pub(crate) fn index_whole_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -
     }
 }
 
-/// The documents of all files of a dataset.
+/// Indexes all files of a dataset.
 fn index_files(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<(), ApiError> {
     let of = Expr::Is("dataset".into(), dataset.id.into());
     for id in rows::ids_of(txn, &crate::files::kinds::DATA_FILE, of)? {
@@ -199,7 +199,7 @@ fn index_files(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<
     Ok(())
 }
 
-/// `Published`, `Unpublished`, `Draft`, `In Review`, `Deaccessioned`.
+/// Returns the publication statuses: `Published`, `Unpublished`, `Draft`, `In Review`, `Deaccessioned`.
 fn statuses(dataset: &Dataset, version: &Version) -> Vec<&'static str> {
     let mut list = Vec::new();
     match version.state {
@@ -226,7 +226,7 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
     let mut facets: Vec<String> = statuses.iter().map(|it| facet_value("publicationStatus", it)).collect();
     let (mut fields, mut numbers) = (Map::new(), Map::new());
     let mut text = vec![dataset.pid.clone(), dataset.identifier.clone(), dataset.persistent_url()];
-    // Mail addresses are found by nobody, as a site may hide them.
+    // Mail addresses are not indexed, because a site may hide them.
     let mails = crate::registry::mail_fields(view)?;
     for (_, list) in metadata.blocks() {
         for field in list {
@@ -294,7 +294,7 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
     Ok(document)
 }
 
-/// Longest value that is a facet's, in bytes.
+/// Longest value of a facet, in bytes.
 const FACET_BYTES: usize = 500;
 
 fn note(
@@ -324,7 +324,7 @@ fn note(
     }
 }
 
-/// A file was added or changed: its documents.
+/// Indexes a file that was added or changed.
 pub(crate) fn index_file(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -335,7 +335,7 @@ pub(crate) fn index_file(
     let today = clock::date(app.now_ms());
     let (public_id, draft_id) = (format!("datafile_{}", file.id), format!("datafile_{}_draft", file.id));
     let public = found.published_row().filter(|row| {
-        // Only the newest published version is found.
+        // Only the newest published version is searchable.
         found.released.first().is_some_and(|ordinal| row.is_in(*ordinal))
     });
     match public.cloned() {
@@ -386,7 +386,7 @@ fn file_document(
         vec![row.label.clone(), row.description.clone(), row.directory.clone(), file.checksum.clone()];
     text.extend(file.original.as_ref().map(|it| it.name.clone()));
     text.extend(file.pid.clone());
-    // Of a file that not everybody may have, the names of variables are no words by which everybody finds it.
+    // For files that are not openly accessible, variable names are not indexed in the public document.
     let is_kept_back = is_public && (row.restricted || crate::files::is_held_back(file, today));
     if let Some(tables) = rows::tables(view, file.id)?.filter(|_| !is_kept_back) {
         for variable in tables[0]["dataVariables"].as_array().into_iter().flatten() {
@@ -426,7 +426,7 @@ fn file_document(
     }))
 }
 
-/// Returns the documents of a query, for sets that are offered to harvesters.
+/// Returns the public datasets that match a filter, for sets offered to harvesters.
 pub(crate) fn public_datasets(view: &mut View<'_>, filter: Expr) -> Result<Vec<i64>, ApiError> {
     let visible = visible::visible(view, &Asker::default())?;
     let query = Query::filter(Expr::Is("type".into(), "datasets".into()).and(visible).and(filter));

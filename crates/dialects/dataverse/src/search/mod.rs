@@ -23,11 +23,11 @@ use crate::{collections, envelope, site_settings};
 pub(crate) use index::index_file;
 pub(crate) use query::parse;
 
-/// Most results in one answer.
+/// Maximum number of results in one answer.
 const PER_PAGE: i64 = 1000;
-/// Most matches that are ranked; beyond them the order is that of the index.
+/// Maximum number of matches that are ranked; a larger result is in the order of the index.
 const RANKED: u64 = 20_000;
-/// Values of a facet that are shown.
+/// Maximum number of values shown per facet.
 const FACET_VALUES: usize = 50;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -41,7 +41,7 @@ async fn services(_: Call) -> Answer {
     }))
 }
 
-/// What a request asks for.
+/// Parameters of a request.
 #[derive(Debug, Clone)]
 struct Wanted {
     text: String,
@@ -198,7 +198,7 @@ fn run(
     Ok(data)
 }
 
-/// `/1/42`: the path of a collection.
+/// Returns the path of a collection: `/1/42`.
 fn subtree_path(view: &mut View<'_>, collection: &collections::Collection) -> Result<String, ApiError> {
     let mut above = collections::with_owners(view, collection.clone())?;
     if above.first().is_some_and(|it| it.id == collection.id) {
@@ -251,7 +251,7 @@ fn page(
     Ok(page)
 }
 
-/// Facets that every search has: (name in queries, name for people).
+/// Facets of every search: (name in queries, display name).
 const FACETS: [(&str, &str); 9] = [
     ("dvCategory", "Dataverse Category"),
     ("datasetType", "Dataset Type"),
@@ -278,7 +278,7 @@ fn facets(
     let counted = view.facets(&DOCUMENT, filter, &["facetValues"])?.pop().unwrap_or_default();
     let mut map = Map::new();
     let mut add = |name: &str, key: String, friendly: String| {
-        // They come by descending value, so that those of a name are neighbours.
+        // Values are in descending order, so those of one facet are adjacent.
         let prefix = query::facet_value(name, "");
         let begin = counted
             .partition_point(|it| prefix.as_str() < it.value.as_str() && !it.value.starts_with(&prefix));
@@ -293,7 +293,7 @@ fn facets(
         }
         values.sort_by(by_count);
         let labels: Vec<Value> = values.iter().map(|(value, n)| json!({*value: n})).collect();
-        // Where there is one type of datasets alone, it says nothing.
+        // With only one dataset type, the facet is useless.
         let says_something = if name == "datasetType" { 1 < labels.len() } else { !labels.is_empty() };
         if says_something {
             map.insert(key, json!({"friendly": friendly, "labels": labels}));

@@ -28,7 +28,7 @@ impl Unit {
         })
     }
 
-    /// Returns a moment moved by `n` units; none beyond the calendar. The 31st of a month becomes the last day of a
+    /// Returns a moment moved by `n` units; `None` beyond the calendar. The 31st of a month becomes the last day of a
     /// shorter one.
     fn add(self, at: OffsetDateTime, n: i64) -> Option<OffsetDateTime> {
         match self {
@@ -41,7 +41,7 @@ impl Unit {
         }
     }
 
-    /// Returns the beginning of the unit that a moment lies in.
+    /// Returns the beginning of the unit that contains a moment.
     fn begin(self, at: OffsetDateTime) -> Option<OffsetDateTime> {
         let (date, time) = (at.date(), at.time());
         let (date, time) = match self {
@@ -65,9 +65,9 @@ fn move_months(at: OffsetDateTime, n: i64) -> Option<OffsetDateTime> {
     Some(OffsetDateTime::new_utc(Date::from_calendar_date(year, month, day).ok()?, at.time()))
 }
 
-/// Returns the end of a range: a text that begins with `NOW` becomes an instant, any other stays as it is.
+/// Returns an end of a range: a text that begins with `NOW` is converted into an instant, any other stays as it is.
 ///
-/// Errors: arithmetic that is not understood, or leaves the calendar.
+/// Errors: invalid arithmetic, or a result beyond the calendar.
 pub(super) fn resolved(text: &str, now_ms: i64) -> Result<String, String> {
     let Some(rest) = text.strip_prefix("NOW") else { return Ok(text.to_owned()) };
     let wrong = || format!("Invalid Date Math String:'{text}'");

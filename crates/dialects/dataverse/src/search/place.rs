@@ -1,4 +1,4 @@
-//! `geo_point` and `geo_radius`: datasets of which a bounding box comes near a point (section 10 of the contract).
+//! `geo_point` and `geo_radius`: datasets with a bounding box near a point (section 10 of the contract).
 
 use std::ops::ControlFlow;
 
@@ -12,10 +12,10 @@ use crate::search::document::DOCUMENT;
 
 /// Mean radius of the earth, in kilometres.
 const EARTH_KM: f64 = 6371.0088;
-/// Most documents whose boxes one search looks at.
+/// Maximum number of documents whose boxes one search examines.
 const CANDIDATES: usize = 20_000;
 
-/// The places within a distance of a point.
+/// A circle around a point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circle {
     /// Degrees north.
@@ -25,7 +25,7 @@ pub(super) struct Circle {
     radius_km: f64,
 }
 
-/// A bounding box in degrees; one whose west lies east of its east crosses the 180th meridian.
+/// A bounding box in degrees. If west is greater than east, it crosses the 180th meridian.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Area {
     west: f64,
@@ -35,7 +35,7 @@ struct Area {
 }
 
 impl Area {
-    /// None of what is not a box on the globe.
+    /// Returns a box; `None` if its values are not a box on the globe.
     fn new(west: f64, east: f64, south: f64, north: f64) -> Option<Self> {
         let is_on_globe = [west, east].iter().all(|it| it.abs() <= 180.0)
             && [south, north].iter().all(|it| it.abs() <= 90.0)
@@ -51,7 +51,7 @@ impl Area {
     }
 }
 
-/// What the documents keep of a dataset's boxes: the boxes, and the parallels between which all of them lie.
+/// Returns the part of a document about a dataset's boxes: the boxes, and the latitudes between which all of them lie.
 pub(super) fn document_part(metadata: &Metadata<'_>) -> Option<Value> {
     let areas: Vec<Area> = metadata
         .compounds("geographicBoundingBox")
@@ -72,7 +72,7 @@ pub(super) fn document_part(metadata: &Metadata<'_>) -> Option<Value> {
     Some(json!({"south": south, "north": north, "areas": areas}))
 }
 
-/// Returns the boxes that a document keeps.
+/// Returns the boxes in a document.
 fn areas(document: &Value) -> Vec<Area> {
     let list = document["place"]["areas"].as_array();
     let area = |it: &Value| {
@@ -83,9 +83,9 @@ fn areas(document: &Value) -> Vec<Area> {
 }
 
 impl Circle {
-    /// Returns the circle that a request asks for.
+    /// Parses the circle that a request asks for.
     ///
-    /// Errors: 400 for a point without a radius, the other way round, and for what is neither.
+    /// Errors: 400 for a point without a radius or vice versa, and for invalid values.
     pub(super) fn of(call: &Call) -> Result<Option<Self>, ApiError> {
         let bad = |text: &str| Err(ApiError::bad_request(text));
         let (point, radius) = match (call.query.filled("geo_point"), call.query.filled("geo_radius")) {
@@ -104,7 +104,7 @@ impl Circle {
         };
         match radius.trim().parse::<f64>() {
             Ok(radius) if 0.0 < radius => {
-                // Half of the way round the earth reaches everywhere.
+                // Half of the circumference of the earth reaches everywhere.
                 let radius_km = radius.min(EARTH_KM * std::f64::consts::PI);
                 Ok(Some(Self { latitude, longitude, radius_km }))
             }
@@ -113,9 +113,9 @@ impl Circle {
         }
     }
 
-    /// Returns the condition that a document of `filter` has a box there: its ids.
+    /// Returns the condition, as a list of ids, that a document matching `filter` has a box within the circle.
     ///
-    /// Errors: 400 when more boxes would have to be looked at than one search may.
+    /// Errors: 400 if too many boxes would have to be examined.
     pub(super) fn condition(&self, view: &mut View<'_>, filter: &Expr) -> Result<Expr, ApiError> {
         let degrees = (self.radius_km / EARTH_KM).to_degrees();
         let near = Expr::And(vec![
@@ -144,14 +144,14 @@ impl Circle {
         Ok(Expr::Ids(ids))
     }
 
-    /// Returns whether a point of the box lies in the circle.
+    /// Returns whether any point of the box is within the circle.
     fn is_near(&self, area: &Area) -> bool {
         if area.spans(self.longitude) {
             let nearest = self.latitude.clamp(area.south, area.north);
             return self.distance_km(nearest, self.longitude) <= self.radius_km;
         }
         [area.west, area.east].iter().any(|&meridian| {
-            // Where the great circle through the point meets the meridian at a right angle.
+            // The foot of the perpendicular great circle from the point to the meridian.
             let east = (meridian - self.longitude).to_radians().cos();
             let foot = match 0.0 < east {
                 true => (self.latitude.to_radians().tan() / east).atan().to_degrees(),
@@ -163,7 +163,7 @@ impl Circle {
         })
     }
 
-    /// By the haversine formula.
+    /// Returns the distance by the haversine formula.
     fn distance_km(&self, latitude: f64, longitude: f64) -> f64 {
         let (a, b) = (self.latitude.to_radians(), latitude.to_radians());
         let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
@@ -200,7 +200,7 @@ mod tests {
             ((0.0, -179.5), 1.0, [179.0, -179.0, -1.0, 1.0], true),
             ((0.0, -178.0), 111.0, [179.0, -179.0, -1.0, 1.0], false),
             ((0.0, -178.0), 112.0, [179.0, -179.0, -1.0, 1.0], true),
-            // Over the pole.
+            // Across the pole.
             ((89.0, 0.0), 223.0, [180.0, 180.0, 80.0, 89.0], true),
             ((89.0, 0.0), 221.0, [180.0, 180.0, 80.0, 89.0], false),
         ] {

@@ -1,28 +1,30 @@
-//! The part of Solr's query syntax that clients use, as conditions of the store (section 7 of the contract).
+//! The part of Solr's query syntax that clients use, converted into conditions of the store (section 7 of the
+//! contract).
 //!
-//! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` in a word and at its end, `?`
-//! in a word, `word~1` and `"two words"~3`, `[a TO b]` by number, date or text, `NOW-7DAYS` as a date.
+//! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` within and
+//! at the end of words, `?` within words, `word~1` and `"two words"~3`, `[a TO b]` by number, date or text, `NOW-7DAYS`
+//! as a date.
 
 use pinakes_store::{End, Expr, Path, Pattern, TextQuery, Word, fold};
 
 use super::{alike, moment};
 
-/// Longest query that is read, in bytes.
+/// Maximum length of a query, in bytes.
 const QUERY_BYTES: usize = 16 << 10;
-/// Deepest nesting of parentheses.
+/// Maximum nesting of parentheses.
 const DEPTH: usize = 32;
 
-/// Most values that are found by patterns: words in a field, with `*` or `?` in them, or before a tilde.
+/// Maximum number of values that are matched by patterns: words in a field, with `*` or `?`, or before a tilde.
 const PATTERNS: usize = 64;
-/// Most of them before a tilde: their patterns are large.
+/// Maximum number of those before a tilde, whose patterns are large.
 const ALIKE: usize = 8;
 
-/// A query that was read.
+/// A parsed query.
 #[derive(Debug, Clone)]
 pub(crate) struct Parsed {
     /// The condition.
     pub(crate) filter: Expr,
-    /// The words to find, by which matches are ranked and shown.
+    /// The words to find, for ranking and highlighting.
     pub(crate) words: Vec<String>,
 }
 
@@ -30,7 +32,7 @@ pub(crate) struct Parsed {
 enum Token {
     Word(String),
     Phrase(String),
-    /// A word or phrase before a tilde, and what is like it.
+    /// A word or phrase before a tilde, with its fuzzy match.
     Alike(String, Alike),
     /// A field's name, before its value.
     Field(String),
@@ -44,18 +46,18 @@ enum Token {
     Close,
 }
 
-/// What is like a word or a phrase.
+/// The fuzzy match of a word or a phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Alike {
-    /// Words of nearly its spelling.
+    /// Words with a similar spelling.
     Spelling(Word),
-    /// The pattern of its words near each other.
+    /// The pattern for its words near each other.
     Nearness(String),
 }
 
-/// Reads a query; `now_ms` is what `NOW` stands for.
+/// Parses a query; `now_ms` is the value of `NOW`.
 ///
-/// Errors: what stands after `Search Syntax Error: `.
+/// Errors: the text after `Search Syntax Error: `.
 pub(crate) fn parse(text: &str, now_ms: i64) -> Result<Parsed, String> {
     if QUERY_BYTES < text.len() {
         return Err(format!("the query has {} bytes, {QUERY_BYTES} are read", text.len()));
@@ -152,7 +154,8 @@ fn quoted(characters: &[char], mut at: usize) -> Option<(String, usize)> {
     }
 }
 
-/// Returns a word, or a field's name when a colon follows. A colon after `doi`, `hdl` and `http` is part of the word.
+/// Returns a word, or a field's name if a colon follows. A colon after a scheme such as `doi`, `hdl` or `http` is part
+/// of the word.
 fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
     let mut text = String::new();
     while let Some(&it) = characters.get(at) {
@@ -178,8 +181,8 @@ fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
     (text, at.max(1), false)
 }
 
-/// Returns the number behind a tilde that ends a word or a phrase; empty when there is none. A tilde within a word, as
-/// in the address of a page, is a letter.
+/// Returns the number after a tilde that ends a word or a phrase; empty if there is none. A tilde within a word, as in
+/// a URL, is an ordinary character.
 fn tilde(characters: &[char], at: &mut usize) -> Option<String> {
     if characters.get(*at) != Some(&'~') {
         return None;
@@ -215,7 +218,7 @@ struct Reader {
     n_alike: usize,
 }
 
-/// How a clause counts among those beside it.
+/// How a clause is combined with the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Occur {
     Should,
@@ -234,7 +237,7 @@ impl Reader {
         self.tokens.get(self.at)
     }
 
-    /// Clauses up to a closing parenthesis or the end; `field` is that of the parenthesis.
+    /// Parses clauses up to a closing parenthesis or the end; `field` is that of the parenthesis.
     fn group(&mut self, field: Option<&str>) -> Result<Expr, String> {
         if DEPTH < self.depth {
             return Err("the query is nested too deeply".to_owned());
@@ -278,7 +281,7 @@ impl Reader {
         Ok(joined(clauses))
     }
 
-    /// Refuses a value beyond the bound of those that are found by patterns.
+    /// Counts a value that is matched by a pattern. Errors: more of them than allowed.
     fn count_pattern(&mut self, field: Option<&str>, token: &Token) -> Result<(), String> {
         let is_pattern = match token {
             Token::Word(word) => field.is_some_and(|it| !is_exact(it)) || is_wild(word),
@@ -372,7 +375,7 @@ fn joined(clauses: Vec<(Occur, Expr)>) -> Expr {
     must.into_iter().fold(Expr::All, Expr::and)
 }
 
-/// Fields whose values are compared as a whole, and the paths at which documents have them.
+/// Fields that are compared by exact value, with their paths in documents.
 const EXACT: [(&str, &str); 10] = [
     ("id", "id"),
     ("entityId", "entity"),
@@ -386,7 +389,7 @@ const EXACT: [(&str, &str); 10] = [
     ("fileContentType", "contentType"),
 ];
 
-/// Names that facets have in queries, besides `{field}_ss`.
+/// Names of facets in queries, besides `{field}_ss`.
 const FACETS: [&str; 10] = [
     "datasetType",
     "dvCategory",
@@ -411,12 +414,12 @@ fn is_exact(field: &str) -> bool {
     EXACT.iter().any(|it| it.0 == field) || facet_name(field).is_some()
 }
 
-/// Returns the text under which documents hold a facet's value.
+/// Returns the text under which documents store a facet's value.
 pub(crate) fn facet_value(name: &str, value: &str) -> String {
     format!("{name}\u{1}{value}")
 }
 
-/// Name among facets of what is described elsewhere; not shown as one.
+/// Internal facet for harvested objects; not shown.
 pub(crate) const HARVESTED: &str = "isHarvested";
 
 fn path_of(field: &str) -> Path {
@@ -479,7 +482,8 @@ fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, Strin
     wild(path, text, is_phrase)
 }
 
-/// Returns documents with these words, one after the other, at a path; `*` and `?` stand for letters outside phrases.
+/// Returns the condition that a path contains these words, one after the other; outside of phrases, `*` and `?` are
+/// wildcards.
 fn wild(path: Path, text: &str, is_phrase: bool) -> Result<Expr, String> {
     let folded = fold(text);
     let parts = folded.split_whitespace().map(|it| if is_phrase { regex_text(it) } else { wild_text(it) });
@@ -487,8 +491,8 @@ fn wild(path: Path, text: &str, is_phrase: bool) -> Result<Expr, String> {
     Ok(with_words(path, &folded, is_phrase, folded_pattern(&parts.join(r"[^\pL\pN]+"))?))
 }
 
-/// Returns documents in which a pattern of whole words is found at a path. The words themselves go before it: they are
-/// looked up, and the pattern is tried on what is left.
+/// Returns the condition that a pattern of whole words matches at a path. The words themselves are conditions, too:
+/// they are looked up in the index, and the pattern is only tried on the remaining documents.
 fn with_words(path: Path, text: &str, is_phrase: bool, pattern: Pattern) -> Expr {
     let is_in_word = |it: char| it.is_alphanumeric() || (!is_phrase && (it == '*' || it == '?'));
     let is_word =
@@ -496,7 +500,7 @@ fn with_words(path: Path, text: &str, is_phrase: bool, pattern: Pattern) -> Expr
     if let Some(word) = is_word.then(|| Word::wild(text)).flatten() {
         return Expr::Word(path, word);
     }
-    // What stands at the edge of a word stands for itself.
+    // Wildcards at the beginning of a part, and `?` at its end, are no wildcards.
     let parts =
         text.split(|it| !is_in_word(it)).map(|it| it.trim_start_matches(['*', '?']).trim_end_matches('?'));
     let words = parts.filter_map(Word::wild).map(|it| Expr::Word(path.clone(), it));
@@ -505,12 +509,12 @@ fn with_words(path: Path, text: &str, is_phrase: bool, pattern: Pattern) -> Expr
     Expr::And(all)
 }
 
-/// Returns a pattern of whole words that is folded itself.
+/// Returns a pattern for folded text that matches whole words.
 pub(super) fn folded_pattern(inner: &str) -> Result<Pattern, String> {
     Pattern::new(&format!(r"(^|[^\pL\pN]){inner}($|[^\pL\pN])"), "f").map_err(|it| it.to_string())
 }
 
-/// Returns whether `*` or `?` stands for letters: `*` anywhere behind a letter, `?` between two.
+/// Returns whether a text contains wildcards: `*` anywhere after the first letter, `?` between two letters.
 fn is_wild(text: &str) -> bool {
     let letters: Vec<char> = text.chars().collect();
     (1..letters.len()).any(|at| is_wild_at(&letters, at))
@@ -526,7 +530,7 @@ fn is_wild_at(letters: &[char], at: usize) -> bool {
     }
 }
 
-/// Returns a word as a regular expression, in which `*` and `?` stand for letters.
+/// Converts a word into a regular expression, with `*` and `?` as wildcards.
 fn wild_text(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let mut out = String::new();
@@ -544,7 +548,7 @@ fn regex_text(text: &str) -> String {
     text.chars().flat_map(|it| if it.is_alphanumeric() { vec![it] } else { vec!['\\', it] }).collect()
 }
 
-/// Words, or a phrase, anywhere in a document.
+/// Returns the condition for words, or a phrase, anywhere in a document.
 fn words(text: &str, is_phrase: bool) -> Result<Expr, String> {
     if !is_phrase && is_wild(text) {
         return wild(Path::dotted("text"), text, false);
@@ -573,21 +577,21 @@ fn range(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> E
         text if is_in => End::Included(text.into()),
         text => End::Excluded(text.into()),
     };
-    // `2020` as an upper end takes in all of the year.
+    // `2020` as an upper end includes the whole year.
     let high = if high == "*" || !has_high { high.to_owned() } else { format!("{high}\u{10ffff}") };
     let by_text = Expr::Range(path, end(low, has_low), end(&high, has_high));
     let Some(by_number) = numbers else { return by_text };
-    // A value that is a number is compared as one, a date by its text.
+    // Numeric values are compared as numbers, dates as text.
     let is_text = Expr::Not(Box::new(Expr::Exists(number_path(field))));
     Expr::Or(vec![by_number, by_text.and(is_text)])
 }
 
-/// Where documents have the values of a field that are numbers.
+/// Returns the path of a field's numeric values in documents.
 fn number_path(field: &str) -> Path {
     Path::steps(["numbers", field])
 }
 
-/// Returns a range between numbers; none where an end is neither a number nor open, or both are open.
+/// Returns a numeric range; `None` if an end is neither a number nor open, or both are open.
 fn by_number(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> Option<Expr> {
     if low == "*" && high == "*" {
         return None;
@@ -602,7 +606,7 @@ fn by_number(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) 
     Some(Expr::Range(number_path(field), end(low, has_low)?, end(high, has_high)?))
 }
 
-/// Returns the number that a text is.
+/// Parses a number.
 pub(super) fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|it: &f64| it.is_finite())
 }

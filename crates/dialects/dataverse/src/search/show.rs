@@ -1,4 +1,4 @@
-//! Results of a search as they are sent, and how well they match.
+//! Search results as JSON, and their scores.
 
 use pinakes_store::{Expr, View};
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use crate::files::{Found, Row, rows, types};
 use crate::search::document::DOCUMENT;
 use crate::{clock, collections, stored};
 
-/// What is shown besides the results.
+/// Optional parts of an answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Shows {
     pub(super) relevance: bool,
@@ -42,7 +42,8 @@ impl Shows {
     }
 }
 
-/// Returns how well a document matches: the field in which a word stands decides (weights of the contract, section 7).
+/// Returns the score of a document, which depends on the fields that contain the words (weights in section 7 of the
+/// contract).
 pub(super) fn score(document: &Value, words: &[String]) -> f64 {
     let is_collection = document["type"] == "dataverses";
     let is_file = document["type"] == "files";
@@ -83,7 +84,7 @@ pub(super) fn score(document: &Value, words: &[String]) -> f64 {
     sum
 }
 
-/// Where the words stand, marked.
+/// Returns highlighted snippets with the words.
 pub(super) fn matches(document: &Value, words: &[String]) -> Value {
     let mut list = Vec::new();
     let mut look = |field: &str, text: &str| {
@@ -101,7 +102,7 @@ pub(super) fn matches(document: &Value, words: &[String]) -> Value {
     list.into()
 }
 
-/// Characters around a match that are shown.
+/// Number of characters shown around a match.
 const AROUND: usize = 100;
 
 fn marked(text: &str, words: &[String]) -> Option<String> {
@@ -129,7 +130,7 @@ fn marked(text: &str, words: &[String]) -> Option<String> {
     ))
 }
 
-/// Returns a result. `None` when what it is about has gone meanwhile.
+/// Returns a result; `None` if its object no longer exists.
 pub(super) fn item(
     view: &mut View<'_>,
     app: &Dataverse,

@@ -1,4 +1,4 @@
-//! What the caller may find.
+//! Visibility of search results.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::groups::membership;
 use crate::roles;
 use crate::search::document;
 
-/// Returns the condition of what a caller may see.
+/// Returns the condition that the caller may see a document.
 pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiError> {
     if asker.is_superuser() {
         return Ok(Expr::All);

@@ -1,4 +1,4 @@
-//! The Atom entry of a deposit: its Dublin Core terms, and what they are as fields and terms of a version.
+//! The Atom entry of a deposit: its Dublin Core terms, and their conversion to fields and terms of a version.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::blocks::{Fields, Gathered, Registry};
 use crate::error::ApiError;
 use crate::xml_tree::Element;
 
-/// Terms of Dublin Core, each the text of a field; of the first two only the first counts.
+/// Dublin Core terms that become text fields; for the first two, only the first value counts.
 const TEXTS: [(&str, &str); 6] = [
     ("title", "title"),
     ("date", "productionDate"),
@@ -15,7 +15,7 @@ const TEXTS: [(&str, &str); 6] = [
     ("relation", "relatedDatasets"),
     ("alternative", "alternativeTitle"),
 ];
-/// Terms of Dublin Core, each a compound: (term, field, child).
+/// Dublin Core terms that become compound values: (term, field, child).
 const COMPOUNDS: [(&str, &str, &str); 5] = [
     ("description", "dsDescription", "dsDescriptionValue"),
     ("abstract", "dsDescription", "dsDescriptionValue"),
@@ -24,9 +24,9 @@ const COMPOUNDS: [(&str, &str, &str); 5] = [
     ("coverage", "geographicCoverage", "otherGeographicCoverage"),
 ];
 
-/// What an entry says: the fields of a version and its terms.
+/// Parses an entry into the fields of a version and its terms.
 ///
-/// Errors: 400 for what is not XML, for values that a field cannot have, and for rights beside a licence.
+/// Errors: 400 for invalid XML, for values that a field cannot have, and for rights together with a licence.
 pub(crate) fn read(
     registry: &Registry,
     bytes: &[u8],
@@ -37,7 +37,7 @@ pub(crate) fn read(
     read_element(registry, &entry, email)
 }
 
-/// Returns the same of an element whose leaves are the terms; without a contact when there is no address.
+/// Parses an element whose leaves are the terms; without an address no contact is added.
 pub(crate) fn read_element(
     registry: &Registry,
     entry: &Element,

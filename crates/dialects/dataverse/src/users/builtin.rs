@@ -35,7 +35,8 @@ async fn create_with_path(mut call: Call) -> Answer {
     create_user(&mut call, password, Some(key)).await
 }
 
-/// Errors: 503 when no key is set, 401 for a wrong one, 400 for names that are taken or cannot be one.
+/// Creates a user with a password. Errors: 503 if no key is set, 401 for a wrong key, 400 for names that are taken or
+/// invalid.
 async fn create_user(call: &mut Call, password: String, key: Option<String>) -> Answer {
     let set = call.db().read(Weight::Point, |view| site_settings::get(view, ":BuiltinUsersKey")).await?;
     match set.as_deref() {
@@ -63,7 +64,7 @@ async fn create_user(call: &mut Call, password: String, key: Option<String>) -> 
     }))
 }
 
-/// Stores a user with an account, a token and the notice that welcomes new users; gives it with the token's text.
+/// Stores a user with an account, a token and the welcome notification. Returns the user and the text of the token.
 pub(crate) async fn make(
     call: &Call,
     user: User,
@@ -108,7 +109,7 @@ pub(crate) async fn make(
     call.db().write(write).await
 }
 
-/// Returns a user from a body. Errors: 400 that names the field.
+/// Parses a user. Errors: 400 that names the field.
 pub(crate) fn read_user(app: &Dataverse, body: &Map<String, Value>) -> Result<User, ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim).filter(|it| !it.is_empty());
     let needed =
@@ -138,13 +139,14 @@ pub(crate) fn read_user(app: &Dataverse, body: &Map<String, Value>) -> Result<Us
     })
 }
 
-/// Returns whether a text can name a user.
+/// Returns whether a text is a valid user name.
 pub(crate) fn is_username(name: &str) -> bool {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'_' | b'-' | b'@');
     (2..=60).contains(&name.len()) && name.bytes().all(is_part)
 }
 
-/// Tells a user the token that the password opens. Errors: 403 unless the site allows it, 400 for a wrong password.
+/// Answers with the user's token in exchange for the password. Errors: 403 unless the site allows it, 400 for a wrong
+/// password.
 async fn show_token(call: Call) -> Answer {
     let allowed = |view: &mut View<'_>| site_settings::is_true(view, ":AllowApiTokenLookupViaApi", false);
     if !call.db().read(Weight::Point, allowed).await? {
@@ -167,7 +169,7 @@ async fn show_token(call: Call) -> Answer {
     }
 }
 
-/// Returns the user whom name (or mail address) and password belong to.
+/// Returns the user with this name (or mail address) and password.
 pub(crate) async fn log_in(call: &Call, name: &str, password: &str) -> Result<Option<User>, ApiError> {
     let Ok(password) = Password::new(password) else { return Ok(None) };
     let wanted = name.to_owned();
@@ -187,7 +189,7 @@ pub(crate) async fn log_in(call: &Call, name: &str, password: &str) -> Result<Op
     }
 }
 
-/// Returns a user a new token in place of the old one: its text, and when it ends.
+/// Replaces a user's token by a new one. Returns its text and expiry.
 pub(crate) async fn recreate(call: &Call, user: i64) -> Result<(String, String), ApiError> {
     let token = Token::of_user(&call.app, user);
     let text = token.text(&call.app, call.tenant());

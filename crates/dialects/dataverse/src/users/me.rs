@@ -69,7 +69,7 @@ async fn delete_token(call: Call) -> Answer {
     envelope::message(format!("Token for {name} deleted."))
 }
 
-/// A superuser, or the user themself.
+/// Checks that the caller is a superuser or the named user.
 fn own_or_superuser(call: &Call, name: &str) -> Result<(), ApiError> {
     let user = call.asker.user()?;
     if user.superuser || user.name.eq_ignore_ascii_case(name) {
@@ -104,7 +104,8 @@ async fn remove_roles(call: Call) -> Answer {
     envelope::message(format!("Roles removed for user {name}."))
 }
 
-/// Returns the collections in which a user holds a permission by assignments to them or to groups they are in.
+/// Answers with the collections in which a user holds a permission, through role assignments to them or to their
+/// groups.
 async fn allowed_collections(call: Call) -> Answer {
     let name = call.param("name").to_owned();
     call.asker.user()?;
@@ -131,7 +132,7 @@ async fn allowed_collections(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// Returns the collections in which a user holds a permission, or any.
+/// Returns the collections in which a user holds a given permission, or any permission.
 fn collections_with(
     view: &mut View<'_>,
     user: User,
@@ -161,7 +162,7 @@ fn collections_with(
     Ok(list)
 }
 
-/// Returns a user another name, everywhere it stands.
+/// Renames a user everywhere.
 async fn change_identifier(call: Call) -> Answer {
     let (old, new) = (call.param("name").to_owned(), call.param("new").to_owned());
     if new.is_empty() {
@@ -197,7 +198,7 @@ async fn change_identifier(call: Call) -> Answer {
     envelope::message("UserIdentifier changed successfully.")
 }
 
-/// What was granted to one assignee is granted to another.
+/// Transfers the grants and group memberships of one assignee to another.
 fn rename_assignee(txn: &mut Txn<'_>, before: &str, after: &str) -> Result<(), ApiError> {
     for grant in grants::grants_to(txn, &[before.to_owned()])? {
         txn.delete(&GRANT, &grants::grant_id(grant.object, &grant.assignee))?;
@@ -213,7 +214,7 @@ fn rename_assignee(txn: &mut Txn<'_>, before: &str, after: &str) -> Result<(), A
     groups::rename_member(txn, before, after)
 }
 
-/// One user takes over what another has, who goes away.
+/// Merges a user into another one, and removes the former.
 async fn merge(call: Call) -> Answer {
     let user = call.asker.user()?;
     if !user.superuser {
@@ -238,8 +239,8 @@ async fn merge(call: Call) -> Answer {
     envelope::message(format!("All account data for {from} has been merged into {into} ."))
 }
 
-/// Makes a user for the account that is signed in at the pages for people. From outside, accounts would come by bearer
-/// tokens, which are off, as they are in the original by default.
+/// Creates a user for the account that is signed in on the website. External accounts would be registered by bearer
+/// tokens, which are disabled, as by default in the original.
 async fn register(mut call: Call) -> Answer {
     let Some(account) = call.asker.account.clone() else {
         return Err(ApiError::new(
@@ -265,7 +266,7 @@ async fn register(mut call: Call) -> Answer {
     envelope::message("User registered.")
 }
 
-/// There are no sessions to end.
+/// Refuses: there are no sessions to end.
 async fn log_out(_: Call) -> Answer {
     Err(ApiError::internal(
         "This endpoint is only available when session authentication feature flag is enabled",

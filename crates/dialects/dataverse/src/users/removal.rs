@@ -1,4 +1,4 @@
-//! A user goes away, with what was granted to them and what they were told.
+//! Removal of a user, with everything granted to them and their notifications.
 
 use pinakes_store::Txn;
 

@@ -1,4 +1,4 @@
-//! What hangs on a user: shown before they are deleted, and what keeps them from being deleted.
+//! Traces of a user in other objects: shown before the user is deleted, and reasons why they cannot be deleted.
 
 use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::users::User;
 use crate::{grants, groups, roles, stored};
 
-/// `{"user":…,"traces":{…}}`: each group of traces only when there are some.
+/// Returns `{"user":…,"traces":{…}}`, with a member for each kind of traces that exist.
 pub(crate) fn json(view: &mut View<'_>, user: &User) -> Result<Value, ApiError> {
     let mut traces = Map::new();
     let mut add = |name: &str, items: Vec<Value>| {
@@ -64,7 +64,7 @@ fn collections_of(view: &mut View<'_>, user: &User) -> Result<Vec<Collection>, A
     stored::find_by(view, &collections::COLLECTION, "creator", user.id)
 }
 
-/// What keeps a user from being deleted; none when nothing does.
+/// Returns the reasons why a user cannot be deleted; empty if there are none.
 pub(crate) fn what_keeps(view: &mut View<'_>, user: &User) -> Result<Vec<String>, ApiError> {
     let mut reasons = Vec::new();
     let is_creator = view.count(&DATASET, &Expr::Is("creator".into(), user.id.into()))? != 0
@@ -82,7 +82,7 @@ pub(crate) fn what_keeps(view: &mut View<'_>, user: &User) -> Result<Vec<String>
     Ok(reasons)
 }
 
-/// What one user made was made by another.
+/// Transfers the objects that one user created to another.
 pub(crate) fn hand_over(txn: &mut Txn<'_>, from: &User, into: &User) -> Result<(), ApiError> {
     let query = Query::filter(Expr::Is("creator".into(), from.id.into()));
     for mut dataset in stored::find::<Dataset>(txn, &DATASET, &query)? {

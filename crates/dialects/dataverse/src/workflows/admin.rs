@@ -1,4 +1,4 @@
-//! What workflows there are, which of them triggers begin, and from where they may be told to go on.
+//! Administration of workflows: definitions, triggers, and the addresses that may resume them.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, site_settings, stored};
 
-/// Most steps of a workflow.
+/// Maximum number of steps of a workflow.
 const STEPS: usize = 100;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -31,7 +31,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/admin/workflows/ip-whitelist", delete_addresses)
 }
 
-/// Returns the number that a path or a body names. Errors: 400.
+/// Parses a number in a path or a body. Errors: 400.
 fn number(text: &str) -> Result<i64, ApiError> {
     text.trim().parse().map_err(|_| ApiError::bad_request("workflow identifier has to be numeric."))
 }
@@ -76,7 +76,7 @@ async fn show(call: Call) -> Answer {
     envelope::ok(found.ok_or_else(|| missing(id))?.json())
 }
 
-/// Errors: 403 for a workflow that a trigger begins; those under way that name it end in failure.
+/// Deletes a workflow. Errors: 403 if a trigger starts it. Waiting invocations of a deleted workflow fail.
 async fn delete(call: Call) -> Answer {
     let id = number(call.param("id"))?;
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
@@ -94,7 +94,7 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("Workflow {id} deleted"))
 }
 
-/// What waits for a word, and under which id it takes it.
+/// Lists waiting workflows with the ids by which they are resumed.
 async fn list_pending(call: Call) -> Answer {
     let all = |view: &mut View<'_>| stored::find::<Invocation>(view, &INVOCATION, &Query::filter(Expr::All));
     let all = call.db().read(Weight::Scan, all).await?;
@@ -124,7 +124,7 @@ async fn show_triggered(call: Call) -> Answer {
     envelope::ok(found.ok_or_else(|| ApiError::not_found("no default workflow"))?.json())
 }
 
-/// Body is the workflow's number.
+/// Sets the workflow of a trigger; the body is its number.
 async fn set_triggered(mut call: Call) -> Answer {
     let id = number(&call.text().await?)?;
     let trigger = Trigger::parse(call.param("trigger"))?;
@@ -145,10 +145,10 @@ async fn unset_triggered(call: Call) -> Answer {
 }
 
 const ADDRESSES: &str = ":WorkflowsAdminIpWhitelist";
-/// The addresses of this machine.
+/// The loopback addresses.
 const OWN_ADDRESSES: &str = "127.0.0.1;::1";
 
-/// Returns the addresses that may tell workflows to go on, as they are written.
+/// Returns the addresses that may resume workflows, in the form of the setting.
 pub(super) fn addresses(view: &mut View<'_>) -> Result<String, ApiError> {
     Ok(site_settings::get(view, ADDRESSES)?.unwrap_or_else(|| OWN_ADDRESSES.to_owned()))
 }

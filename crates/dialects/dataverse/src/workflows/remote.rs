@@ -5,30 +5,30 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method};
 
-/// How long one request may take: whoever publishes waits for it.
+/// Timeout of one request: the publishing user waits for it.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most bytes of an answer that are told.
+/// Maximum number of bytes of an answer that are reported.
 const TOLD_BYTES: usize = 500;
 
-/// The methods that may be used.
+/// The allowed methods.
 pub(super) const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sending {
-    /// Where to.
+    /// URL.
     pub(super) url: String,
     /// One of [`METHODS`].
     pub(super) method: String,
     /// Media type of the body.
     pub(super) content_type: String,
-    /// The body; GET and DELETE have none.
+    /// The body; empty for GET and DELETE.
     pub(super) body: String,
 }
 
 /// Sends a request.
 ///
-/// Errors: why it was not taken, in words.
+/// Errors: a message why the request failed.
 pub(super) async fn send(sending: &Sending) -> Result<(), String> {
     let method =
         Method::from_bytes(sending.method.as_bytes()).map_err(|_| "the method is none".to_owned())?;

@@ -1,7 +1,8 @@
-//! Publishing, with the workflows that stand before and after it.
+//! Publication of datasets, with the workflows before and after it.
 //!
-//! A workflow goes on in the transaction of whoever publishes or resumes it, up to the next step that waits. What a step sends goes
-//! out when the transaction is done; if that fails, a second one ends the workflow. So every state that is kept is one that waits.
+//! A workflow runs in the transaction that publishes or resumes it, up to the next step that waits. Requests of steps
+//! are sent after the transaction; if that fails, a second transaction ends the workflow. So every stored state is a
+//! waiting one.
 
 use std::sync::Arc;
 
@@ -32,36 +33,36 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/workflows/{id}", resume)
 }
 
-/// The lock of a dataset whose workflow is under way.
+/// The lock of a dataset with a workflow in progress.
 const LOCK: &str = "Workflow";
-/// Most steps that are taken back by a request.
+/// Maximum number of steps that are rolled back by a request.
 const UNDONE: usize = 100;
 
-/// How far a workflow came.
+/// What is left to do after a transaction.
 #[derive(Debug, Default)]
 struct Progress {
-    /// What is to be sent now, and for which invocation.
+    /// The request to send now, with the id of its invocation.
     send: Option<(String, Sending)>,
-    /// What takes back the steps of a workflow that failed.
+    /// The requests that roll back the steps of a failed workflow.
     undo: Vec<Sending>,
 }
 
-/// What one transaction works with.
+/// The context of one transaction.
 struct Context<'a> {
     app: &'a Dataverse,
     asker: &'a Asker,
-    /// Numbers of notices of the publication.
+    /// Numbers for notifications of the publication.
     numbers: Ids,
-    /// Numbers of notices of workflows.
+    /// Numbers for notifications of workflows.
     notices: Ids,
-    /// Ids of the invocations that may begin.
+    /// Ids for new invocations.
     names: [String; 2],
 }
 
-/// Numbers that one request takes for notices of workflows.
+/// Numbers that one request reserves for notifications of workflows.
 const NOTICES: i64 = 4;
 
-/// What a transaction works with, and can be begun with again.
+/// What a transaction needs; copied for each run, so that it can be repeated.
 #[derive(Clone)]
 struct Prepared {
     app: Dataverse,
@@ -87,21 +88,21 @@ impl Prepared {
     }
 }
 
-/// What became of a wish to publish.
+/// Result of a request to publish.
 pub(crate) struct Published {
     /// The dataset.
     pub(crate) dataset: Dataset,
-    /// Whether a workflow stands before the publication, so that it may be under way still.
+    /// Whether a workflow runs before the publication, which may still be in progress.
     pub(crate) has_workflow: bool,
 }
 
-/// Publishes a dataset for the caller, or begins the workflow that stands before that.
+/// Publishes a dataset for the caller, or starts the workflow that runs before that.
 pub(crate) async fn publish(call: &Call, wanted: Wanted, kind: Release) -> Result<Published, ApiError> {
     let (asker, prepared) = (call.asker.clone(), Prepared::of(call).await?);
     let write = move |txn: &mut Txn<'_>| -> Result<(Published, Progress), ApiError> {
         let dataset = wanted.find(txn)?;
         let mut context = prepared.context(&asker);
-        // A correction of what is out is no publication.
+        // A correction of the published version starts no workflow.
         let before = match kind {
             Release::UpdateCurrent => None,
             _ => of_trigger(txn, Trigger::PrePublishDataset)?,
@@ -127,7 +128,7 @@ pub(crate) async fn publish(call: &Call, wanted: Wanted, kind: Release) -> Resul
     Ok(published)
 }
 
-/// Releases a draft, and begins the workflow that follows it.
+/// Releases a draft, and starts the workflow that follows.
 fn released(
     txn: &mut Txn<'_>,
     context: &mut Context<'_>,
@@ -145,7 +146,7 @@ fn released(
     Ok((Wanted::number(id).find(txn)?, progress))
 }
 
-/// Locks a dataset and takes the first steps of a workflow.
+/// Locks a dataset and runs the first steps of a workflow.
 fn begin(
     txn: &mut Txn<'_>,
     context: &mut Context<'_>,
@@ -176,7 +177,7 @@ fn begin(
     go_on(txn, context, workflow, invocation)
 }
 
-/// Takes the steps of a workflow until one waits, or all are taken.
+/// Runs the steps of a workflow until one waits, or all are done.
 fn go_on(
     txn: &mut Txn<'_>,
     context: &mut Context<'_>,
@@ -214,7 +215,7 @@ fn go_on(
     Ok(released(txn, context, dataset, kind)?.1)
 }
 
-/// Ends an invocation: its dataset without the lock.
+/// Ends an invocation. Returns its dataset, unlocked.
 fn unlocked(txn: &mut Txn<'_>, app: &Dataverse, invocation: &Invocation) -> Result<Dataset, ApiError> {
     txn.delete(&INVOCATION, &invocation.id)?;
     let mut dataset = Wanted::number(invocation.dataset).find(txn)?;
@@ -226,7 +227,7 @@ fn unlocked(txn: &mut Txn<'_>, app: &Dataverse, invocation: &Invocation) -> Resu
     Ok(dataset)
 }
 
-/// Tells who published how a workflow ended.
+/// Notifies the publishing user how a workflow ended.
 fn tell(
     txn: &mut Txn<'_>,
     context: &mut Context<'_>,
@@ -238,7 +239,7 @@ fn tell(
     notifications::send(txn, context.notices.next()?, &context.app.now(), invocation.user, notice)
 }
 
-/// Ends a workflow that cannot go on. Steps that were taken are taken back, the last first.
+/// Ends a failed workflow; its completed steps are to be rolled back, the last one first.
 fn fail(
     txn: &mut Txn<'_>,
     context: &mut Context<'_>,
@@ -256,7 +257,7 @@ fn fail(
     Ok(Progress { undo, ..Progress::default() })
 }
 
-/// What steps may say of the dataset and the version that is published.
+/// Returns the variables of steps, about the dataset and the version being published.
 fn variables(view: &mut View<'_>, invocation: &Invocation) -> Result<Variables, ApiError> {
     let dataset = Wanted::number(invocation.dataset).find(view)?;
     let last = dataset.last.as_ref();
@@ -282,7 +283,8 @@ fn variables(view: &mut View<'_>, invocation: &Invocation) -> Result<Variables, 
     ])
 }
 
-/// Sends what a transaction left to be sent. A workflow whose request is not taken ends: then the dataset as it is after that.
+/// Sends the requests that a transaction left. If the request of a waiting step fails, ends the workflow, and returns
+/// the dataset in its state after that.
 async fn carry_out(call: &Call, progress: Progress) -> Result<Option<Dataset>, ApiError> {
     take_back(&progress.undo).await;
     let Some((id, sending)) = progress.send else { return Ok(None) };
@@ -307,7 +309,7 @@ async fn take_back(undo: &[Sending]) {
     }
 }
 
-/// `POST …/actions/:publish?type=`: 200 for a dataset that is published, 202 for one before whose publication a workflow stands.
+/// `POST …/actions/:publish?type=`: 200 if the dataset is published, 202 if a workflow runs before the publication.
 async fn publish_dataset(call: Call) -> Answer {
     let kind = publish::kind_of(&call)?;
     let Published { dataset, has_workflow } = publish(&call, Wanted::of(&call)?, kind).await?;
@@ -326,8 +328,8 @@ async fn publish_dataset(call: Call) -> Answer {
     envelope::ok(json)
 }
 
-/// Whether the caller may tell a workflow to go on: from an address of the list, or as a superuser. An address of this machine counts
-/// for programs on this machine alone, not for those whom a proxy on it brings.
+/// Checks that the caller may resume workflows: from a listed address, or as a superuser. A loopback address only
+/// covers programs on this machine, not clients of a proxy that runs on it. Errors: 401.
 async fn check_address(call: &Call) -> Result<(), ApiError> {
     if call.asker.is_superuser() {
         return Ok(());
@@ -346,12 +348,12 @@ async fn check_address(call: &Call) -> Result<(), ApiError> {
     ))
 }
 
-/// Who published, as long as they may act.
+/// Returns the publishing user, unless they were deactivated.
 fn publisher(view: &mut View<'_>, invocation: &Invocation) -> Result<Option<User>, ApiError> {
     Ok(users::by_id(view, invocation.user)?.filter(|it| !it.deactivated))
 }
 
-/// `POST /workflows/{invocation}`: the word for which a step waits. Answers 202, whatever becomes of the workflow.
+/// `POST /workflows/{invocation}`: the message that a step waits for. Answers 202, whatever becomes of the workflow.
 async fn resume(mut call: Call) -> Answer {
     check_address(&call).await?;
     let word = call.text().await?;
@@ -387,7 +389,7 @@ async fn resume(mut call: Call) -> Answer {
     };
     let progress = match call.db().write(write).await {
         Err(error) if !error.status.is_server_error() => {
-            // What was to be published cannot be any more: the workflow ends.
+            // The dataset can no longer be published: the workflow fails.
             let reason = error.message;
             let write = move |txn: &mut Txn<'_>| -> Result<Progress, ApiError> {
                 let Some(invocation) = stored::get::<Invocation>(txn, &INVOCATION, &id)? else {

@@ -1,4 +1,4 @@
-//! The steps of workflows: what there is, what they say to others, and how the word of others is taken.
+//! The steps of workflows: their types, the requests they send, and how responses are interpreted.
 
 use std::collections::BTreeMap;
 
@@ -9,37 +9,37 @@ use serde_json::{Map, Value, json};
 
 use super::remote::{METHODS, Sending};
 
-/// The provider of the steps that there are.
+/// The provider of the supported steps.
 const PROVIDER: &str = ":internal";
-/// Longest text of a parameter.
+/// Maximum length of a parameter, in bytes.
 const PARAMETER_BYTES: usize = 16 << 10;
-/// Most memory that the pattern of an expected response takes.
+/// Maximum size of the compiled pattern for an expected response, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 
 /// A step of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Step {
-    /// What is done.
+    /// Type of the step.
     pub step_type: StepType,
-    /// How: texts by name, as they were given.
+    /// Parameters by name, as given.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
 }
 
-/// What a step does.
+/// Type of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StepType {
-    /// Writes its parameters into the server's log.
+    /// Writes its parameters to the server's log.
     #[serde(rename = "log")]
     Log,
-    /// Waits for a word; `fail` ends the workflow.
+    /// Waits for a message; `fail` ends the workflow.
     #[serde(rename = "pause")]
     Pause,
     /// Waits for an object with `Status`, `Reason` and `Message`.
     #[serde(rename = "pause/message")]
     PauseForMessage,
-    /// Sends a request and waits for a word that the pattern `expectedResponse` matches.
+    /// Sends a request and waits for a response that matches the pattern `expectedResponse`.
     #[serde(rename = "http/sr")]
     SendAndReceive,
 }
@@ -57,13 +57,13 @@ impl StepType {
     }
 }
 
-/// What is put in place of `${name}` in what a step sends.
+/// Values for `${name}` in what a step sends.
 pub(super) type Variables = Vec<(&'static str, String)>;
 
 impl Step {
-    /// Reads a step.
+    /// Parses a step.
     ///
-    /// Errors: what it lacks, or what of it is not known here.
+    /// Errors: what is missing or not supported.
     pub(super) fn read(json: &Value) -> Result<Self, String> {
         let text =
             |name: &str| json[name].as_str().ok_or_else(|| format!("a step has no text {name:?}: {json}"));
@@ -125,7 +125,7 @@ impl Step {
         self.parameters.get(name).map(String::as_str).filter(|it| !it.is_empty())
     }
 
-    /// What the response must be, as a whole.
+    /// Returns the pattern that the whole response must match.
     fn pattern(&self) -> Result<Regex, String> {
         let pattern = self.parameter("expectedResponse").unwrap_or(".*");
         RegexBuilder::new(&format!("^(?:{pattern})$"))
@@ -135,7 +135,7 @@ impl Step {
             .map_err(|error| format!("expectedResponse {pattern:?} is no pattern: {error}"))
     }
 
-    /// Returns the request that the step sends; with `undoes` the one that takes it back.
+    /// Returns the request that the step sends or, with `undoes`, the one that rolls it back.
     pub(super) fn sending(&self, variables: &Variables, undoes: bool) -> Option<Sending> {
         if self.step_type != StepType::SendAndReceive {
             return None;
@@ -148,7 +148,7 @@ impl Step {
         Some(Sending { url, method, content_type, body })
     }
 
-    /// What a step that waited makes of the word that came.
+    /// Evaluates the message for which a step waited.
     ///
     /// Errors: why the workflow ends.
     pub(super) fn resumed(&self, word: &str) -> Result<(), String> {
@@ -174,7 +174,7 @@ impl Step {
     }
 }
 
-/// Returns a text with values in place of their names.
+/// Replaces the names of variables in a text by their values.
 fn filled(text: &str, variables: &Variables, shown: impl Fn(&str) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -199,7 +199,7 @@ fn filled(text: &str, variables: &Variables, shown: impl Fn(&str) -> String) -> 
     out
 }
 
-/// Returns a value within a URL. Slashes and colons of identifiers stay.
+/// Encodes a value for a URL, except the slashes and colons of identifiers.
 fn encoded(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {

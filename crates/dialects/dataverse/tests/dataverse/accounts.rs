@@ -1,4 +1,4 @@
-//! Accounts of the server at this dialect: from inside, and never from outside.
+//! Accounts of the server in this dialect: usable from inside the server, never from outside.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ async fn an_account_gets_a_user_of_its_own_from_inside_alone() -> Result<(), Fai
     let token = server.account("ada").await?;
     let me = async |token: &str| server.inside(token, Method::GET, "/api/users/:me", None).await;
 
-    // Without a user it is a guest, and sees what guests see.
+    // Without a user, the account is treated as a guest.
     assert_eq!(me(&token).await?.status, StatusCode::UNAUTHORIZED);
     assert_eq!(server.inside(&token, Method::GET, &draft, None).await?.status, StatusCode::UNAUTHORIZED);
     assert_eq!(server.inside(&token, Method::GET, "/api/info/version", None).await?.status, StatusCode::OK);
@@ -30,7 +30,7 @@ async fn an_account_gets_a_user_of_its_own_from_inside_alone() -> Result<(), Fai
     assert_eq!(me(&token).await?.json()["data"]["identifier"], "@ada");
     assert_eq!(register(&token, &body).await?.status, StatusCode::BAD_REQUEST, "there is one already");
 
-    // From outside the same token stands for nobody, in whatever place it comes.
+    // From outside, the same token is invalid, wherever it is sent.
     let outside = server.get(&token, "/api/users/:me").await?;
     assert_eq!(outside.status, StatusCode::UNAUTHORIZED);
     let outside = server.json(&token, "POST", "/api/users/register", &body).await?;
@@ -38,13 +38,13 @@ async fn an_account_gets_a_user_of_its_own_from_inside_alone() -> Result<(), Fai
     let guest = server.json("", "POST", "/api/users/register", &body).await?;
     assert_eq!(guest.status, StatusCode::INTERNAL_SERVER_ERROR, "{}", guest.text());
 
-    // A name that Dataverse has already is not taken over; a token that is none is refused.
+    // A name that Dataverse already has is not taken over; an invalid token is refused.
     let other = server.account("Admin").await?;
     let taken = register(&other, &json!({"emailAddress": "b@example.org", "termsAccepted": true})).await?;
     assert_eq!(taken.status, StatusCode::BAD_REQUEST, "{}", taken.text());
     assert_eq!(me("a.b.c").await?.status, StatusCode::UNAUTHORIZED);
 
-    // Who is shut out at Dataverse is so here.
+    // A user who is deactivated in Dataverse is refused here.
     let path = "/api/admin/authenticatedUsers/ada/deactivate";
     let shut = server.json(&admin, "POST", path, &json!({})).await?;
     assert_eq!(shut.status, StatusCode::OK, "{}", shut.text());

@@ -1,4 +1,4 @@
-//! What single calls answer, errors above all: tables of calls and of what their answers say.
+//! Answers of single calls, especially errors: tables of calls and of expected parts of their answers.
 
 use axum::body::Body;
 use http::{HeaderMap, StatusCode};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// A call: method, path, body, and the status and a part of the answer.
+/// A call: method, path, body, and the expected status and part of the answer.
 type Case<'a> = (&'a str, String, Value, u16, &'a str);
 
-/// Makes the calls of one caller, one after another. A body that is no text is sent as JSON.
+/// Makes the calls of one caller, one after another. A body that is not a text is sent as JSON.
 async fn check(server: &Server, key: &str, cases: &[Case<'_>]) -> Result<(), Failure> {
     for (method, path, body, status, told) in cases {
         let got = match body {
@@ -71,7 +71,7 @@ async fn fields_that_must_have_a_value_are_not_emptied() -> Result<(), Failure> 
     .await?;
     let got = server.get(&fiona, &format!("/api/datasets/{dataset}/versions/:draft")).await?;
     assert!(!got.text().contains("subtitle"), "{}", got.text());
-    // In JSON-LD a value is added to what takes several, and to what has none.
+    // With JSON-LD, a value is added to fields that take several, and to empty ones.
     let semantic = format!("/api/datasets/{dataset}/metadata");
     let title = json!({"http://purl.org/dc/terms/title": "Other"});
     check(
@@ -364,7 +364,7 @@ async fn a_guestbook_may_be_answered_when_access_is_asked_for() -> Result<(), Fa
         ],
     )
     .await?;
-    // Who has answered is not asked again.
+    // Whoever has answered is not asked again.
     check(&server, &mike, &[("GET", format!("/api/access/datafile/{file}"), Value::Null, 200, "high")])
         .await?;
     check(
@@ -407,7 +407,7 @@ async fn labels_are_listed_with_their_history() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What pages of other sites are told of an answer.
+/// Returns the CORS headers of an answer.
 fn told(headers: &HeaderMap) -> Vec<String> {
     let names = ["allow-origin", "allow-methods", "allow-headers", "expose-headers", "allow-credentials"];
     let value = |name: &str| headers.get(format!("access-control-{name}")).and_then(|it| it.to_str().ok());
@@ -438,7 +438,7 @@ async fn every_answer_says_what_pages_of_other_sites_may_do() -> Result<(), Fail
     Ok(())
 }
 
-/// A picture of one pixel.
+/// A PNG of one pixel.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,11 +1,11 @@
-//! What a body of a new dataset must be, and datasets that come from elsewhere.
+//! Requirements on the body of a new dataset, and datasets from other sites.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// Returns a body as `GET datasetSchema` describes it.
+/// Returns a body that conforms to `GET datasetSchema`.
 fn body() -> Value {
     let part = |name: &str, value: &str| json!({"typeName": name, "multiple": false, "typeClass": "primitive", "value": value});
     json!({"datasetVersion": {"metadataBlocks": {"citation": {"displayName": "Citation Metadata", "fields": [
@@ -211,7 +211,7 @@ async fn what_binds_a_collection_to_its_place_is_told_before_it_is_given_up() ->
     assert_eq!(links["data"]["linkedDatasets"], json!([]), "{links}");
     let featured = server.get(&boss, "/api/dataverses/old/featured").await?.text();
     assert!(!featured.contains("inner"), "{featured}");
-    // Back again, nothing binds it.
+    // Nothing prevents moving it back.
     let path = "/api/dataverses/inner/move/old";
     let got = server.send(&boss, "POST", path, "", axum::body::Body::empty()).await?;
     assert_eq!(got.status, StatusCode::OK, "{}", got.text());

@@ -1,4 +1,4 @@
-//! Every route of the table, called by those who may see or change nothing: nothing is told, and nothing changes.
+//! Calls every route of the table as callers without rights: nothing hidden may be disclosed, and nothing may change.
 
 use std::collections::BTreeSet;
 
@@ -8,28 +8,28 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// Stands in what is hidden, and in no address that is asked for.
+/// Contained in everything hidden, and in no requested URL.
 const HUSH: &str = "hushhush";
 
-/// Paths that are served as they stand, not below `/api`.
+/// Paths that are used as they are, not below `/api`.
 const ELSEWHERE: [&str; 8] =
     ["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/dataset.xhtml", "/dataverse/", "/sitemap", "/openapi"];
 
-/// Names of a draft's file categories are told to everybody, as the original does.
+/// As in the original, names of a draft's file categories are public.
 const TOLD: &str = "/datasets/{id}/availableFileCategories";
 
-/// Where the original refuses with 500, and so does Pinakes.
+/// Routes on which the original refuses with 500, and so does Pinakes.
 const ANSWERS_500: [&str; 2] = ["/logout", "/users/register"];
 
-/// What is there: a collection that is not published with a draft in it, and a published dataset with a draft beside it.
+/// Test data: an unpublished collection with a draft, and a published dataset with a draft.
 struct World {
     server: Server,
     owner: String,
     stranger: String,
-    /// Numbers and names of objects, as paths name them.
+    /// Numbers and names of objects for paths.
     objects: Vec<String>,
     pids: Vec<String>,
-    /// What the owner sees, path by path.
+    /// Paths whose answers to the owner are compared.
     watched: Vec<String>,
 }
 
@@ -120,7 +120,7 @@ impl World {
         Ok(Self { server, owner, stranger, objects, pids: vec![hidden_pid, open_pid], watched })
     }
 
-    /// What the owner sees.
+    /// Returns the answers to the owner.
     async fn snapshot(&self) -> Result<Vec<(String, Value)>, Failure> {
         let mut all = Vec::new();
         for path in &self.watched {
@@ -131,7 +131,7 @@ impl World {
         Ok(all)
     }
 
-    /// Returns a path of the table with values in the places of its parameters.
+    /// Returns the requests for a path of the table, with its parameters replaced by values.
     fn ways(&self, path: &str) -> Vec<String> {
         let base = if ELSEWHERE.iter().any(|it| path.starts_with(it)) { "" } else { "/api" };
         let mut ways = vec![format!("{base}{path}")];
@@ -154,7 +154,8 @@ impl World {
         ways.iter().flat_map(with_pid).collect()
     }
 
-    /// Returns the first parameter names an object, most often; for the others fewer values are tried.
+    /// Returns values for a parameter. The first parameter usually names an object; for the others fewer values are
+    /// tried.
     fn values(&self, name: &str, is_first: bool) -> Vec<String> {
         let fixed: &[&str] = match name {
             "version" | "version1" | "version2" => &[":draft", ":latest", "1.0"],
@@ -178,7 +179,7 @@ impl World {
     }
 }
 
-/// Routes of operators have a gate of their own, which the tests of the gate are about.
+/// Returns whether a route is not reserved for operators: those have a gate with tests of its own.
 fn is_open(path: &str) -> bool {
     !path.starts_with("/admin") && !path.starts_with("/builtin-users")
 }
@@ -231,7 +232,7 @@ async fn no_route_lets_strangers_change_what_is_not_theirs() -> Result<(), Failu
         }
         for way in world.ways(&path) {
             for (who, key) in [("a guest", ""), ("a stranger", world.stranger.as_str())] {
-                // Whoever has no account may less: one body tells.
+                // Guests have fewer rights, so one body is enough.
                 let n_bodies = if key.is_empty() { 1 } else { bodies.len() };
                 for body in bodies.iter().take(n_bodies) {
                     let is_json = body.starts_with(['{', '[']);

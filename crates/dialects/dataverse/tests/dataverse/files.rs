@@ -1,4 +1,4 @@
-//! Files: what comes in, who gets it out, what is found.
+//! Files: upload, access, search.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! Groups by rule: who is in a group of a mail domain.
+//! Groups by rule: membership in mail-domain groups.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -36,7 +36,7 @@ async fn only_confirmed_addresses_are_in_the_group_of_their_domain() -> Result<(
         let got = server.json(&fiona, "POST", &format!("{collection}/assignments"), &assign).await?;
         assert_eq!(got.status, StatusCode::OK, "{}", got.text());
     }
-    // The address of a new account was not confirmed: it may be anybody's.
+    // The address of a new account is unconfirmed: it may be anybody's.
     assert!(!sees(&guest).await?, "not confirmed");
     confirm(&server, &guest).await?;
     for group in ["house", "any"] {
@@ -44,7 +44,7 @@ async fn only_confirmed_addresses_are_in_the_group_of_their_domain() -> Result<(
         let got = server.send("", "DELETE", &format!("{groups}/{group}"), "", Body::empty()).await?;
         assert_eq!(got.status, StatusCode::OK, "{}", got.text());
     }
-    // A pattern is one of whole domains.
+    // A pattern must match the whole domain.
     assert!(!sees(&guest).await?, "only part is left");
     server.send("", "DELETE", &format!("{groups}/part"), "", Body::empty()).await?;
     let got = server.get("", groups).await?.json();
@@ -52,7 +52,7 @@ async fn only_confirmed_addresses_are_in_the_group_of_their_domain() -> Result<(
     Ok(())
 }
 
-/// Confirms the address of an account, as the link of the mail does.
+/// Confirms the address of an account by the link in the mail.
 async fn confirm(server: &Server, key: &str) -> Result<(), Failure> {
     let me = server.get(key, "/api/users/:me").await?.json();
     let path = format!("/api/admin/confirmEmail/{}", me["data"]["id"]);

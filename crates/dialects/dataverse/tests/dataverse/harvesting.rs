@@ -1,4 +1,4 @@
-//! Harvesting from another provider: here one server from another, over HTTP.
+//! Harvesting from another provider: here from another test server, over HTTP.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// Waits until a client's run is over; gives the client.
+/// Waits until a client's run has ended. Returns the client.
 async fn run(server: &Server, key: &str, name: &str) -> Result<Value, Failure> {
     let path = format!("/api/harvest/clients/{name}");
     let got = server.send(key, "POST", &format!("{path}/run"), "", Body::empty()).await?;
@@ -60,7 +60,7 @@ async fn records_become_datasets_and_go_away_again() -> Result<(), Failure> {
     let got = server.json(&somebody, "POST", "/api/harvest/clients/mine", &json!({})).await?;
     assert_eq!(got.status, StatusCode::FORBIDDEN, "{}", got.text());
 
-    // A key of the provider's is not for everybody.
+    // A key of the provider is not shown to everybody.
     for (key, headers) in
         [(admin.as_str(), json!("x-key: of the provider")), (&somebody, json!(null)), ("", json!(null))]
     {
@@ -87,7 +87,7 @@ async fn records_become_datasets_and_go_away_again() -> Result<(), Failure> {
         assert_eq!(server.get("", &path).await?.json()["data"]["count"], n, "{location}");
     }
 
-    // The same record in another form is the same dataset.
+    // The same record in another format gives the same dataset.
     let native = json!({"metadataFormat": "dataverse_json"});
     server.json(&admin, "PUT", "/api/harvest/clients/other", &native).await?;
     let client = run(&server, &admin, "other").await?;

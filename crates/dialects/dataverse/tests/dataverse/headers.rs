@@ -1,4 +1,4 @@
-//! What the headers of added files say of them and of their dataset.
+//! Information from the headers of added files about the files and their dataset.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// Files of the crate that reads them.
+/// Test files of the crate that parses them.
 const OCEAN: &[u8] = include_bytes!("../../../../formats/arrays/tests/files/ocean.nc");
 const OCEAN_XML: &str = include_str!("../../../../formats/arrays/tests/files/ocean.nc.xml");
 
@@ -66,7 +66,7 @@ async fn fits_fills_fields_of_blocks_that_are_used() -> Result<(), Failure> {
     assert_eq!(of("astroInstrument").await?, json!(["FOS"]));
     assert_eq!(of("astroObject").await?, json!(["NGC4151"]));
     assert_eq!(of("coverage.Temporal").await?[0]["coverage.Temporal.StartTime"]["value"], "1993-04-22");
-    // The same again adds nothing.
+    // Adding the same file again adds no values.
     server.upload(&fiona, &add, "c.fits", &fits(), &json!({})).await?;
     assert_eq!(of("astroInstrument").await?, json!(["FOS"]));
     Ok(())
@@ -95,11 +95,11 @@ async fn netcdf_has_its_structure_beside_it_and_a_place() -> Result<(), Failure>
     assert_eq!(got.text(), OCEAN_XML);
     server.publish(&fiona, "sea", dataset).await?;
     assert_eq!(server.get("", &ncml).await?.text(), OCEAN_XML);
-    // What is in a restricted file is told to those who may have it.
+    // Only callers who may download a restricted file may see what is in it.
     assert_eq!(server.get("", &of_kept).await?.status, StatusCode::FORBIDDEN);
     assert_eq!(server.get(&stranger, &of_kept).await?.status, StatusCode::FORBIDDEN);
     assert!(server.get(&fiona, &of_kept).await?.text().contains("kept.nc"));
-    // Made anew, by superusers alone.
+    // Only superusers may regenerate it.
     let gone = server.send(&fiona, "DELETE", &ncml, "", Body::empty()).await?;
     assert_eq!(gone.status, StatusCode::OK, "{}", gone.text());
     let extract = format!("/api/files/{id}/extractNcml");

@@ -1,4 +1,4 @@
-//! Bad input: what is wrong is refused as a whole, and what comes at once is put in an order.
+//! Bad input is refused as a whole, and concurrent requests are serialised.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// Returns datasets of the original's tests that are wrong, where they are at hand.
+/// Returns invalid datasets of the original's tests, if they are available.
 fn wrong_datasets() -> Result<Vec<(String, String)>, Failure> {
     let Some(folder) = collection("dataverse") else { return Ok(Vec::new()) };
     let names = ["api-dataset-bad-missingInitialVersion.json", "search-datasetMissingReqFields.json"];
@@ -82,7 +82,7 @@ async fn two_editors_of_a_draft_lose_nothing() -> Result<(), Failure> {
     let got = server.json(&fiona, "POST", &assign, &body).await?;
     assert_eq!(got.status, StatusCode::OK, "{}", got.text());
     server.publish(&fiona, "tides", dataset).await?;
-    // Each upload finds no draft: one opens it, all are in it.
+    // None of the concurrent uploads finds a draft: one creates it, and all files end up in it.
     let add = format!("/api/datasets/{dataset}/add");
     let described = json!({});
     let upload = |key: &'static str, bytes: &'static [u8]| {
@@ -133,7 +133,7 @@ async fn no_path_leads_out_of_a_dataset() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A body that says neither leaves a restricted file restricted.
+/// A body that is neither `true` nor `false` leaves a restricted file restricted.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_false_makes_a_file_public() -> Result<(), Failure> {
     let server = Server::start()?;

@@ -1,4 +1,4 @@
-//! What must not be seen: collections that are kept from all but a few, withdrawn versions, authors behind an anonymous preview.
+//! Hidden data: collections for named users only, deaccessioned versions, authors of an anonymous preview.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -157,7 +157,7 @@ async fn a_preview_with_names_shows_its_dataset_alone() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a published dataset of two files that are given to those who sign a guestbook: (dataset, files).
+/// Creates a published dataset of two files that require a guestbook entry. Returns (dataset, files).
 async fn guarded(server: &Server, owner: &str) -> Result<(i64, [i64; 2]), Failure> {
     let (dataset, _) = server.dataset(owner, "tides").await?;
     let add = format!("/api/datasets/{dataset}/add");
@@ -244,7 +244,7 @@ async fn who_signed_a_guestbook_downloads_once_more_and_is_entered_once() -> Res
         let signed = signed.unwrap_or_default();
         let got = server.get("", &signed).await?;
         assert_eq!(got.status, StatusCode::OK, "{who}: {signed}: {}", got.text());
-        // The signature is for that file alone.
+        // The signature is only valid for that file.
         let other = signed.replace(&format!("datafile/{a}"), &format!("datafile/{b}"));
         assert_eq!(server.get("", &other).await?.status, StatusCode::UNAUTHORIZED, "{who}: {other}");
         assert_eq!(count().await?, before + 1, "{who}: one entry for one download");
@@ -324,7 +324,7 @@ async fn a_search_by_place_finds_what_the_caller_may_see() -> Result<(), Failure
     Ok(())
 }
 
-/// Lists of downloads and the tree of collections name what everybody may see, and nothing else.
+/// Lists of downloads and the tree of collections show only public objects.
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_name_nothing_that_is_hidden() -> Result<(), Failure> {
     let server = Server::start()?;
@@ -370,7 +370,7 @@ async fn metrics_name_nothing_that_is_hidden() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A site that hides mail addresses shows them to those who may edit the dataset alone, however they are asked for.
+/// A site that hides mail addresses shows them only to users who may edit the dataset, by every route.
 #[tokio::test(flavor = "multi_thread")]
 async fn mail_addresses_that_the_site_hides_are_for_editors() -> Result<(), Failure> {
     let server = Server::start()?;
@@ -416,7 +416,7 @@ async fn mail_addresses_that_the_site_hides_are_for_editors() -> Result<(), Fail
     Ok(())
 }
 
-/// A picture of a dataset is seen by everybody: an image that is restricted, or that the draft alone has, is not one.
+/// Thumbnails of datasets are public, so restricted images and images in the draft are never used.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_of_a_dataset_shows_no_restricted_image() -> Result<(), Failure> {
     let server = Server::start()?;

@@ -1,4 +1,4 @@
-//! The life of a deposit over HTTP, in one process.
+//! Tests of the dialect over HTTP, in one process: the life of a deposit.
 
 mod accounts;
 mod answers;

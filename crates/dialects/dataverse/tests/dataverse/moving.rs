@@ -1,4 +1,4 @@
-//! Collections with datasets and files to a folder, and into another server.
+//! Export of collections with datasets and files to a folder, and import into another server.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-/// The files of lines.
+/// The files with JSON lines.
 const LINES: [&str; 4] = ["site.jsonl", "users.jsonl", "collections.jsonl", "datasets.jsonl"];
 
 fn exported(server: &Server, folder: &Path, asked: &Exporting) -> Result<(Counts, Vec<LeftOut>), Failure> {
@@ -24,7 +24,7 @@ fn imported(server: &Server, folder: &Path, asked: &Importing) -> Result<Moved, 
     Ok(tokio::task::block_in_place(|| import(&parts, &tenant, folder, asked, &mut |_| {}))?)
 }
 
-/// What was left out, as `FILE:LINE NAME: REASON`.
+/// Returns what was left out, as `FILE:LINE NAME: REASON`.
 fn left_out(moved: &Moved) -> Vec<String> {
     let line = |it: &LeftOut| format!("{}:{} {}: {}", it.file, it.line, it.name, it.reason);
     moved.left_out.iter().map(line).collect()
@@ -39,8 +39,9 @@ async fn done(server: &Server, key: &str, method: &str, path: &str, body: Value)
     Ok(got.json())
 }
 
-/// What a repository has: a collection with settings of its own, a role, groups in groups, a guestbook, a template and a picture; a
-/// dataset of two versions and a draft with a table, a restricted, an embargoed and a replaced file; one that was withdrawn.
+/// Creates a realistic repository: a collection with settings of its own, a role, nested groups, a guestbook, a
+/// template and a logo; a dataset of two versions and a draft with a table, a restricted, an embargoed and a replaced
+/// file; a deaccessioned dataset.
 async fn furnished() -> Result<(Server, String, Vec<String>), Failure> {
     let server = Server::start()?;
     let (fiona, _gast) = (server.superuser("fiona").await?, server.user("gast").await?);
@@ -127,12 +128,12 @@ async fn a_repository_comes_whole_into_a_new_tenant() -> Result<(), Failure> {
     assert_eq!((moved.stored, moved.n_there), (Counts { site: 0, ..wanted }, 0));
     exported(&two, &second, &Exporting::default())?;
     assert_equal_exports(&first, &second)?;
-    // Once more: nothing comes twice.
+    // Importing again duplicates nothing.
     let again = imported(&two, &first, &Importing::default())?;
     assert_eq!((again.stored, again.n_there, left_out(&again)), (Counts::default(), 6, Vec::new()));
     exported(&two, &second, &Exporting::default())?;
     assert_equal_exports(&first, &second)?;
-    // And what clients see is the same.
+    // Clients see the same.
     for pid in &pids {
         for path in [
             format!("/api/datasets/:persistentId/versions/:latest-published?persistentId={pid}"),
@@ -162,7 +163,7 @@ async fn a_repository_comes_whole_into_a_new_tenant() -> Result<(), Failure> {
         assert_eq!(a["data"]["total_count"], b["data"]["total_count"], "{path}");
     }
     assert_eq!(one.get("", "/api/search?q=*&type=file").await?.json()["data"]["total_count"], 4);
-    // New objects get numbers of their own.
+    // New objects do not get the numbers of imported ones.
     let boss = two.superuser("boss").await?;
     let (new, _) = two.dataset(&boss, "new").await?;
     let old = files[0]["dataFile"]["id"].as_i64().unwrap_or_default();
@@ -195,7 +196,7 @@ async fn numbers_move_behind_those_of_a_tenant_in_use() -> Result<(), Failure> {
     let into = Importing { into: Some("science".to_owned()) };
     let moved = imported(&two, &folder, &into)?;
     assert_eq!(left_out(&moved), Vec::<String>::new());
-    // The collection that shows this one was not exported.
+    // The collection to which this one is linked was not exported.
     let notes: Vec<&str> = moved.notes.iter().map(|it| it.reason.as_str()).collect();
     assert_eq!(notes, ["is not linked to the collection waves, which is not here"]);
     let above = done(&two, &boss, "GET", "/api/dataverses/tides", Value::Null).await?;
@@ -209,7 +210,7 @@ async fn numbers_move_behind_those_of_a_tenant_in_use() -> Result<(), Failure> {
         let got = two.get(&boss, &format!("/api/access/datafile/{}", file["dataFile"]["id"])).await?;
         assert_eq!(got.status, StatusCode::OK, "{}: {}", file["label"], got.text());
     }
-    // Who is in the group of a group may see the draft here as there.
+    // Members of a nested group may see the draft on both servers.
     let groups = done(&two, &boss, "GET", "/api/dataverses/tides/groups", Value::Null).await?;
     let identifier = |alias: &str| {
         let mut all = groups["data"].as_array().into_iter().flatten();
@@ -228,7 +229,7 @@ async fn numbers_move_behind_those_of_a_tenant_in_use() -> Result<(), Failure> {
         .flatten()
         .find(|it| it["assignee"] == identifier("readers"));
     assert_eq!(readers.map(|it| &it["_roleAlias"]), Some(&json!("gaugers")), "{assignments}");
-    // Again, and from another export of the same: nothing comes twice, and what is there is told of.
+    // Importing again, also from another export of the same data, duplicates nothing and reports what exists.
     let again = imported(&two, &folder, &into)?;
     assert_eq!((again.stored, again.n_there, again.notes.len()), (Counts::default(), 3, 0));
     exported(&one, &folder, &asked)?;
@@ -272,8 +273,8 @@ async fn an_import_that_is_killed_anywhere_goes_on() -> Result<(), Failure> {
     assert_equal_exports(&first, &second)
 }
 
-/// What is wrong with a folder is told with its place, and nothing of the dataset that it concerns is kept; when it was mended,
-/// the import does the rest.
+/// Faults of a folder are reported with their place, and nothing of the affected dataset is stored; after they are
+/// repaired, the import does the rest.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_of_a_folder_are_told_with_their_place() -> Result<(), Failure> {
     let (one, _, pids) = furnished().await?;
@@ -307,7 +308,7 @@ async fn faults_of_a_folder_are_told_with_their_place() -> Result<(), Failure> {
 
     let lines: Vec<&str> = datasets.lines().collect();
     let first_file = lines.iter().position(|it| it.starts_with("{\"file\"")).ok_or("no file")?;
-    // A line that is cut; the other dataset comes.
+    // A truncated line; the other dataset is imported.
     let mut cut = lines.clone();
     cut[first_file] = &lines[first_file][..40];
     fs::write(folder.join("datasets.jsonl"), cut.join("\n"))?;
@@ -317,7 +318,7 @@ async fn faults_of_a_folder_are_told_with_their_place() -> Result<(), Failure> {
         format!("datasets.jsonl:1 {}: line {}, one of its lines, cannot be read", pids[0], first_file + 1);
     assert!(found.len() == 1 && found[0].starts_with(&wanted), "{found:?}");
     assert_eq!((moved.stored.datasets, moved.stored.collections), (1, 4));
-    // A file that ends between two lines, and one that ends between two datasets.
+    // A file that ends between two lines of a dataset, and one that ends between two datasets.
     fs::write(folder.join("datasets.jsonl"), lines[..first_file].join("\n"))?;
     let found = left_out(&imported(&two, &folder, &Importing::default())?);
     let wanted = [
@@ -328,7 +329,7 @@ async fn faults_of_a_folder_are_told_with_their_place() -> Result<(), Failure> {
     assert_eq!(found, wanted);
     fs::write(folder.join("datasets.jsonl"), &datasets)?;
 
-    // Bytes that are other ones, fewer, or not there.
+    // Bytes that differ, are truncated, or are missing.
     let line: Value = serde_json::from_str(lines[first_file])?;
     let blob = line["file"]["original"]["blob"].as_str().ok_or("no bytes")?;
     let sha256 = blob.split_once('-').ok_or("no checksum")?.1;
@@ -354,12 +355,12 @@ async fn faults_of_a_folder_are_told_with_their_place() -> Result<(), Failure> {
         assert_eq!(got.status, StatusCode::NOT_FOUND, "{}", got.text());
     }
     fs::write(&path, &bytes)?;
-    // A checksum that is not that of the bytes.
+    // A checksum that does not match the bytes.
     let md5 = line["file"]["checksum"].as_str().ok_or("no checksum")?;
     fs::write(folder.join("datasets.jsonl"), datasets.replace(md5, &"0".repeat(32)))?;
     let found = left_out(&imported(&two, &folder, &Importing::default())?);
     assert!(found.len() == 1 && found[0].contains("its record says 00000000"), "{found:?}");
-    // Numbers and names that are none of the export.
+    // Numbers and names that are not in the export.
     for (from, to, wanted) in [
         (r#""creator":"fiona""#, r#""creator":"nobody""#, "the user nobody is not here"),
         (r#""license":"CC0 1.0""#, r#""license":"CC9""#, "the licence CC9 is not here"),
@@ -377,7 +378,7 @@ async fn faults_of_a_folder_are_told_with_their_place() -> Result<(), Failure> {
     assert_eq!((left_out(&moved), moved.stored.datasets, moved.stored.files), (Vec::new(), 1, 6));
     exported(&two, &second, &Exporting::default())?;
     assert_equal_exports(&folder, &second)?;
-    // What is no export is not written over.
+    // A folder that is not an export is not overwritten.
     fs::write(second.join("thesis.txt"), "mine")?;
     let found = exported(&two, &second, &Exporting::default()).map(drop).map_err(|it| it.to_string());
     assert!(found.is_err_and(|it| it.contains("holds thesis.txt, which is no part of an export")));

@@ -1,4 +1,4 @@
-//! What stands beside the API: its description, the site map, pages and pictures of collections.
+//! Routes outside of the API: its description, the site map, pages and logos of collections.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -70,7 +70,7 @@ async fn crawlers_find_what_is_published_and_nothing_else() -> Result<(), Failur
     Ok(())
 }
 
-/// A red picture of 2 by 2 pixels.
+/// A red PNG of 2 by 2 pixels.
 pub(crate) const PNG: &[u8] = &[
     137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 2, 0, 0, 0, 2, 8, 2, 0, 0, 0, 253,
     212, 154, 115, 0, 0, 0, 16, 73, 68, 65, 84, 120, 156, 99, 248, 207, 192, 0, 68, 12, 16, 10, 0, 31, 238,

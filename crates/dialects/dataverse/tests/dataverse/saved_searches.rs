@@ -1,4 +1,4 @@
-//! Saved searches make links, in the name of who saved them.
+//! Saved searches create links on behalf of the users who saved them.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -38,7 +38,7 @@ async fn what_a_saved_search_finds_is_shown_in_its_collection() -> Result<(), Fa
         let found = server.get("", "/api/search?q=*&subtree=shelf&type=dataset").await?.json();
         Ok::<_, Failure>(found["data"]["items"].clone())
     };
-    // Who may not link there makes no links by a saved search either.
+    // A saved search of a user who may not link there creates no links.
     let made = make(&ids[0].to_string()).await?;
     assert_eq!(made["hits by saved search"][0]["hits"], json!([]), "{made}");
     server.send(&fiona, "POST", "/api/dataverses/shelf/actions/:publish", "", Body::empty()).await?;

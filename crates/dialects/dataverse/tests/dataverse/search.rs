@@ -1,4 +1,4 @@
-//! What the language of searches means.
+//! Meaning of the query syntax.
 
 use http::StatusCode;
 use serde_json::json;

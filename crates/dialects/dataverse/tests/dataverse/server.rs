@@ -20,7 +20,7 @@ pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// 2026-02-01T10:00:00.000Z.
 const BEGIN_MS: i64 = 1_769_940_000_000;
-/// What an admin states where there is no address to tell it by.
+/// The unblock key of admins, because the test requests have no client address.
 const UNBLOCK: &str = "unblocked";
 
 pub(crate) struct Server {
@@ -46,8 +46,8 @@ impl Got {
     }
 }
 
-/// Where the tenant lies: in a folder, or in the cluster that `PINAKES_TEST_POSTGRES` names when `PINAKES_TEST_ENGINE` is
-/// `postgresql`.
+/// Returns the location of the tenant: in a folder, or in the cluster that `PINAKES_TEST_POSTGRES` names if
+/// `PINAKES_TEST_ENGINE` is `postgresql`.
 fn location(folder: &tempfile::TempDir) -> Result<Location, Failure> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     if std::env::var("PINAKES_TEST_ENGINE").as_deref() != Ok("postgresql") {
@@ -92,13 +92,13 @@ impl Server {
         Ok(Self { _folder: folder, mount, context })
     }
 
-    /// What an export or import works with, and the tenant.
+    /// Returns what an export or import needs, and the tenant.
     pub(crate) fn parts(&self) -> Result<(MoveParts, Tenant), Failure> {
         let parts = MoveParts { context: self.context.clone(), settings: settings() };
         Ok((parts, self.context.catalogue().tenant("pinakes")?))
     }
 
-    /// Returns a new account of the server, without a user of Dataverse: a web token of its.
+    /// Creates an account of the server, without a user of Dataverse. Returns a web token for it.
     pub(crate) async fn account(&self, name: &str) -> Result<String, Failure> {
         let db = self.context.db_of("pinakes").await.map_err(|error| error.to_string())?;
         let accounts = self.context.accounts();
@@ -107,7 +107,7 @@ impl Server {
         Ok(accounts.sign_for("pinakes", claims.as_object().cloned().unwrap_or_default(), 600))
     }
 
-    /// Asks as another part of the server does, with the web token of an account.
+    /// Sends a request as another part of the server does, with the web token of an account.
     pub(crate) async fn inside(
         &self,
         token: &str,
@@ -162,14 +162,14 @@ impl Server {
         self.send(key, "GET", path, "", Body::empty()).await
     }
 
-    /// Returns a guest's request with `Accept`.
+    /// Sends a guest's request with `Accept`.
     pub(crate) async fn accepting(&self, accept: &str, path: &str) -> Result<Got, Failure> {
         let request =
             Request::builder().uri(path).header("host", "data.example.org").header("accept", accept);
         self.answered(request.body(Body::empty())?).await
     }
 
-    /// Returns a new account: its API token.
+    /// Creates an account. Returns its API token.
     pub(crate) async fn user(&self, name: &str) -> Result<String, Failure> {
         let body = json!({
             "firstName": name, "lastName": "Doe", "userName": name, "email": format!("{name}@example.org"),
@@ -180,7 +180,7 @@ impl Server {
         Ok(got.json()["data"]["apiToken"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Returns a new superuser: its API token.
+    /// Creates a superuser. Returns its API token.
     pub(crate) async fn superuser(&self, name: &str) -> Result<String, Failure> {
         let key = self.user(name).await?;
         let got = self.send("", "PUT", &format!("/api/admin/superuser/{name}"), "", "true").await?;
@@ -188,7 +188,7 @@ impl Server {
         Ok(key)
     }
 
-    /// Answers over HTTP as well, as long as the test runs: the address.
+    /// Listens for HTTP until the end of the test. Returns the address.
     pub(crate) async fn listen(&self) -> Result<std::net::SocketAddr, Failure> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -197,7 +197,7 @@ impl Server {
         Ok(address)
     }
 
-    /// Returns a new collection and a dataset in it: (alias, number and identifier of the dataset).
+    /// Creates a collection and a dataset in it. Returns (alias, number and identifier of the dataset).
     pub(crate) async fn dataset(&self, key: &str, alias: &str) -> Result<(i64, String), Failure> {
         let body =
             json!({"name": alias, "alias": alias, "dataverseContacts": [{"contactEmail": "a@example.org"}]});

@@ -1,4 +1,4 @@
-//! What administrators look after: bytes that are missing, checksums, what was archived.
+//! Maintenance by administrators: missing bytes, checksums, archival status.
 
 use axum::body::Body;
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! Workflows before and after a publication.
+//! Workflows before and after the publication.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -12,7 +12,7 @@ fn step(step_type: &str, parameters: &Value) -> Value {
     json!({"provider": ":internal", "stepType": step_type, "parameters": parameters})
 }
 
-/// Returns a new workflow that a trigger begins: its number.
+/// Creates a workflow that a trigger starts. Returns its number.
 async fn workflow(server: &Server, trigger: &str, steps: &Value) -> Result<i64, Failure> {
     let got = server.json("", "POST", ADMIN, &json!({"name": "w", "steps": steps})).await?;
     assert_eq!(got.status, StatusCode::CREATED, "{}", got.text());
@@ -23,7 +23,7 @@ async fn workflow(server: &Server, trigger: &str, steps: &Value) -> Result<i64, 
     Ok(id)
 }
 
-/// What a dataset's locks, state and version are, as one text.
+/// Returns a dataset's locks, state and version, as one text.
 async fn state(server: &Server, key: &str, dataset: i64) -> Result<String, Failure> {
     let locks = server.get(key, &format!("/api/datasets/{dataset}/locks")).await?.json();
     let lock = locks["data"][0]["lockType"].as_str().unwrap_or("free").to_owned();
@@ -32,14 +32,14 @@ async fn state(server: &Server, key: &str, dataset: i64) -> Result<String, Failu
     Ok(format!("{lock} {state} {}", version["data"]["versionNumber"]))
 }
 
-/// Returns the id of the one workflow that waits.
+/// Returns the id of the only waiting workflow.
 async fn pending(server: &Server) -> Result<String, Failure> {
     let got = server.get("", &format!("{ADMIN}/pending")).await?.json();
     assert_eq!(got["data"].as_array().map(Vec::len), Some(1), "{got}");
     Ok(got["data"][0]["id"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Returns the newest notice of a user.
+/// Returns the newest notification of a user.
 async fn notice(server: &Server, key: &str) -> Result<String, Failure> {
     let got = server.get(key, "/api/notifications/all").await?.json();
     Ok(got["data"][0]["type"].as_str().unwrap_or_default().to_owned())
@@ -149,7 +149,7 @@ async fn other_programs_are_asked() -> Result<(), Failure> {
         let url = format!("http://{at}{path}?id=${{invocationId}}&of=${{dataset.globalId}}");
         json!([step("http/sr", &json!({"url": url, "expectedResponse": "OK.*"}))])
     };
-    // A request that is not taken ends the workflow at once.
+    // A failed request ends the workflow at once.
     let refused = workflow(&server, "PrePublishDataset", &ask("/api/nothing")).await?;
     let (status, said) = publish(&server, &fiona, dataset).await?;
     assert_eq!(status, StatusCode::ACCEPTED, "{said}");
@@ -157,7 +157,7 @@ async fn other_programs_are_asked() -> Result<(), Failure> {
     assert_eq!(state(&server, &fiona, dataset).await?, "free DRAFT null");
     server.send("", "DELETE", &format!("{ADMIN}/default/PrePublishDataset"), "", Body::empty()).await?;
     server.send("", "DELETE", &format!("{ADMIN}/{refused}"), "", Body::empty()).await?;
-    // After the publication the dataset is out, and locked until the answer comes.
+    // After the publication, the dataset is released, and locked until the response arrives.
     workflow(&server, "PostPublishDataset", &ask("/api/info/version")).await?;
     let (status, said) = publish(&server, &fiona, dataset).await?;
     assert_eq!((status, &said["status"]), (StatusCode::OK, &json!("OK")), "{said}");
