@@ -489,13 +489,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Errors: some identifiers of a scheme are not made yet.
+    /// Checks that identifiers can be looked up. Errors: some identifiers of a scheme are not rebuilt yet.
     fn require_identifiers(&mut self, scheme: &str) -> Result<()> {
         self.require_declared()?;
         self.require(|it, kind| it.lacks_identifiers(kind, scheme))
     }
 
-    /// Errors: some links of a relation to a kind are not made yet.
+    /// Checks that links can be looked up. Errors: some links of a relation to a kind are not rebuilt yet.
     fn require_links(&mut self, to: &Kind, relation: &str) -> Result<()> {
         self.require_declared()?;
         self.require(|it, kind| it.lacks_links(kind, to.name, relation))
@@ -512,12 +512,12 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Errors: the read took too long.
+    /// Checks the time limit. Errors: the read took too long.
     pub(crate) fn check_pace(&self) -> Result<()> {
         self.pace.map_or(Ok(()), Pace::check)
     }
 
-    /// The records in these rows, in the order of the rows.
+    /// Returns the records in these rows, in the order of the rows.
     pub(crate) fn by_keys(&mut self, kind: &'static Kind, keys: &[i64]) -> Result<Vec<Record>> {
         let sql = &self.statements(kind)?.by_key;
         let has_list = kind.members.is_some();
@@ -536,13 +536,14 @@ impl<'a> View<'a> {
         Ok(list)
     }
 
-    /// The statements of a kind.
+    /// Returns the statements of a kind.
     pub(crate) fn statements(&self, kind: &Kind) -> Result<&'a KindStatements> {
         self.shared.statements.kind(kind)
     }
 }
 
-/// A row of the statements that read whole records: key, id, version, sequence, class, body, list, length.
+/// Reads a record from a row of the statements that read whole records: key, id, version, sequence, class, body, list,
+/// length.
 pub(crate) fn record(row: &Row<'_, '_>, has_list: bool) -> Result<Record> {
     Ok(Record {
         key: row.int(0)?,

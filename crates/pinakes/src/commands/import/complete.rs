@@ -1,4 +1,4 @@
-//! The last step of an import: complete search indexes.
+//! The last step of an import: completing the search indexes.
 
 use indicatif::ProgressBar;
 use pinakes_store::Tenant;
