@@ -3,7 +3,7 @@
 //! A read from memory takes less time than handing it to another thread; a read that waits for the disk blocks
 //! everything else that its thread has to answer. Which one a read will be is not known in advance, so the last reads
 //! decide: after a slow read, the following ones run aside until a number of them in a row were quick. A read may also
-//! be slow because its thread was not scheduled; so the bytes that the thread has read from disk are checked as well.
+//! be slow because its thread was not scheduled, so a slow read counts only if its thread has read from a disk.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};

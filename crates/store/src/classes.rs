@@ -1,8 +1,7 @@
 //! An in-memory cache of the classes of records: which of them satisfy a condition on class fields.
 //!
-//! A class never changes and its number follows from its content, so cached classes stay valid; missing ones are read
-//! when more classes are stored than are cached. The number alone is not proof: a class is identified by its number and
-//! its text.
+//! A class never changes and its number follows from its content, so cached classes stay valid; those stored later are
+//! read from the table. The number alone is not proof: a class is identified by its number and its text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -157,8 +157,7 @@ impl CountedValues {
         let mut values: Vec<(Mark, String)> = values.iter().map(|it| (Mark::of(it), it.to_owned())).collect();
         let mut marks: Vec<Mark> = values.iter().map(|it| it.0).collect();
         marks.sort_unstable();
-        // Only sorting would prove that there are no duplicates, which is rarely needed: equal marks tell when there
-        // may be some.
+        // Most lists have no duplicates and need no sorting: equal marks show when there may be some.
         if marks.windows(2).any(|pair| pair[0] == pair[1]) {
             sort_set(&mut values);
         }

@@ -44,7 +44,8 @@ pub struct Limits {
     pub slow_streams: usize,
     /// Rows that one list answer may hold (1,000,000).
     pub page_rows: u64,
-    /// Bytes of bodies that a list answer collects before it is sent, in bytes (256 MiB). Beyond: an error that asks for a smaller page.
+    /// Total size of the bodies that a list answer collects before it is sent, in bytes (256 MiB). Beyond: an error
+    /// that asks for a smaller page.
     pub page_bytes: u64,
 
     /// Writes that may wait for one tenant's writer (4,096). Beyond: 503 with `Retry-After`.

@@ -43,7 +43,8 @@ pub(crate) fn start(tenant: &Tenant) -> Result<()> {
     Ok(())
 }
 
-/// Takes steps to the end if it is near. Indexes of a kind with more records than that are built while serving.
+/// Takes steps of which at most `n_most` rebuild rows. Indexes of a kind with more than `remake_records_first` records
+/// are left to be built while serving.
 fn first_steps(tenant: &Tenant, kind: &'static Kind, n_most: usize) -> Result<Left> {
     let n_records = tenant.read_blocking(|view| view.count(kind, &Expr::All))?;
     let is_small = n_records <= tenant.limits().remake_records_first;

@@ -568,7 +568,7 @@ fn within<T>(session: &mut Session<'_>, work: impl FnOnce(&mut Session<'_>) -> R
 fn sweep(session: &mut Session<'_>) -> Result<()> {
     let left = session.all("SELECT kind, list FROM staging", &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
     if left.is_empty() {
-        return Ok(()); // to delete nothing costs a page of the log
+        return Ok(()); // even an empty deletion costs a page of the log
     }
     for (kind, list) in left {
         session.execute(&format!("DELETE FROM \"m_{kind}\" WHERE list = ?1"), &[list.into()])?;

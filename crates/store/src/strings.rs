@@ -7,7 +7,8 @@ use memchr::memchr2;
 use crate::marks::{MarkHasher, half_mark};
 
 /// Returns the strings of `json`, a stored body, at any depth, one per line; keys do not count as strings. Repeated
-/// strings are left out: scientific metadata repeats its units hundreds of times, and a search finds a word either way.
+/// strings are left out: scientific metadata repeats its units hundreds of times, and repetition makes no difference to
+/// a search.
 ///
 /// Errors: a string is unterminated or not valid JSON.
 pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {

@@ -300,7 +300,7 @@ static AFTER: Kind = Kind {
 static ALL_BEFORE: &[&Kind] = &[&BEFORE];
 static ALL_AFTER: &[&Kind] = &[&AFTER];
 
-/// A few steps of a thousand, and a rest.
+/// Several steps of 500 records, and a rest.
 const N_REMADE: usize = 3_100;
 
 fn open_as(data: &Path, kinds: &'static [&'static Kind]) -> Result<(Catalogue, Tenant), StoreError> {

@@ -364,8 +364,9 @@ impl KindBuilder {
 }
 
 impl Open {
-    /// Creates an index writer. A full build runs at low priority: the threads of the writer, those of merges included,
-    /// yield to those that answer requests. They inherit the priority of the thread that starts them.
+    /// Creates an index writer. One with much memory runs at low priority unless the build is hurried: its threads,
+    /// those of merges included, yield to those that answer requests. They inherit the priority of the thread that
+    /// starts them.
     fn begin_writer(&self, options: IndexWriterOptions) -> Result<IndexWriter> {
         if self.large.is_none() || self.is_hurried {
             return Ok(self.index.writer_with_options(options)?);

@@ -225,8 +225,8 @@ pub(super) struct TailRow {
 }
 
 impl Tail {
-    /// Returns the documents of a segment that are still up to date. A new record may reuse the row of a deleted one,
-    /// which then counts as changed.
+    /// Returns the documents of a segment that are still up to date. A new record may reuse the row key of a deleted
+    /// one, which is then among the deleted.
     pub(super) fn unchanged_in(&self, segment: &Segment<'_>) -> Result<Set> {
         let mut set = segment.alive();
         for row in self.rows.iter().filter(|it| !it.is_first) {

@@ -125,8 +125,9 @@ fn words(mark: &str) -> String {
     format!("to_tsvector('pinakes', {mark})")
 }
 
-/// Key or NULL, id, version, sequence or NULL, class, columns, lists of values, list and length, body, words, then
-/// identifiers and links. Returns no row when the id or a unique value is taken.
+/// Returns the statement that inserts a record. Parameters: key or NULL, id, version, sequence or NULL, class, columns,
+/// lists of values, list and length, body, words, then identifiers and links. It returns no row when the id or a unique
+/// value is taken.
 fn insert(kind: &'static Kind) -> String {
     let name = kind.name;
     let mut marks = Marks(0);
@@ -175,7 +176,8 @@ fn insert(kind: &'static Kind) -> String {
     format!("WITH {} SELECT version, sequence FROM r", parts.join(", "))
 }
 
-/// Key, class, columns, lists of values, with `list` list and length, body, words.
+/// Returns the statement that updates a record. Parameters: key, class, columns, lists of values, with `list` list and
+/// length, body, words.
 fn update(kind: &'static Kind, list: &str) -> String {
     let mut marks = Marks(1);
     let mut sets = vec!["version = version + 1".to_owned(), format!("sequence = {SEQUENCE}")];
@@ -193,7 +195,7 @@ fn update(kind: &'static Kind, list: &str) -> String {
     format!("UPDATE \"k_{}\" SET {} WHERE key = ?1 RETURNING version, sequence", kind.name, sets.join(", "))
 }
 
-/// Key, id.
+/// Returns the statement that deletes a record. Parameters: key, id.
 fn delete(kind: &'static Kind) -> String {
     let name = kind.name;
     let mut parts = vec![format!("r AS (DELETE FROM \"k_{name}\" WHERE key = ?1 RETURNING key)")];
