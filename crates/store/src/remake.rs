@@ -68,7 +68,7 @@ pub(crate) struct Remake {
     stage: Stage,
     /// How far the clearing of a table of references is.
     cursor: Vec<String>,
-    /// The last row that is rebuilt.
+    /// The last row rebuilt so far.
     #[serde(skip)]
     last: i64,
 }

@@ -22,7 +22,7 @@ fn stemmed<'w>(stemmer: &Stemmer, word: &'w str) -> Cow<'w, str> {
     stemmer.stem(word)
 }
 
-/// Tokenizes a text that is folded already, as [`folded`] leaves it.
+/// Splits a text that is folded already into words, as [`folded`] leaves it.
 #[derive(Clone)]
 pub(super) struct Cutter {
     stemmer: Stemmer,
