@@ -262,8 +262,8 @@ impl Counters {
 }
 
 /// Counts of bulk loads into empty kinds that are not written yet: a million records of random values change a million
-/// counts over and over, which costs a tenth in memory. Readers that find [`BEHIND`] compute the counts themselves; a
-/// tenant left in that state has its counts recomputed from the bodies when it is opened.
+/// counts over and over, which costs only a tenth as much in memory. Readers that find [`BEHIND`] compute the counts
+/// themselves; a tenant left in that state has its counts recomputed from the bodies when it is opened.
 #[derive(Debug, Default)]
 pub(crate) struct PutOff {
     kinds: Vec<&'static str>,

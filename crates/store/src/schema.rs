@@ -235,7 +235,7 @@ const OWN_COLUMNS: [&str; 5] = ["key", "id", "version", "sequence", "class"];
 const GONE: &str = "gone ";
 
 /// Brings the tables of a kind into line with its declaration without reading a row: obsolete parts are dropped, parts
-/// to be rebuilt are added empty. Returns the columns that remain with their old content.
+/// to be rebuilt are added empty. Returns the renamed columns that are still to be emptied.
 pub(crate) fn reshape(session: &mut Session<'_>, changed: &Changed, parts: &Reshaped) -> Result<Vec<String>> {
     let kind = changed.kind;
     drop_other_indexes(session, kind, parts)?;

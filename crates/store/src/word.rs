@@ -50,8 +50,8 @@ impl Word {
         Some(Self { folded, likeness: if is_plain { Likeness::Whole } else { Likeness::Wild } })
     }
 
-    /// Returns a match for any word within at most so many edits of this one, capped at two: a letter inserted, deleted
-    /// or replaced, or two neighbours exchanged. `None` when the text is not a word, or one of more than 64 letters.
+    /// Returns a match for any word within so many edits of this one, capped at two: a letter inserted, deleted or
+    /// replaced, or two neighbours exchanged. `None` when the text is not a word, or one of more than 64 letters.
     pub fn near(text: &str, edits: u8) -> Option<Self> {
         let word = Self::whole(text)?;
         let is_short = word.folded.chars().count() <= EDITED_LETTERS;

@@ -22,7 +22,8 @@ const RESTART_PAUSE: Duration = Duration::from_millis(5);
 const RESTART_BYTES: u64 = 2 << 20;
 /// Multiple of its limit at which the log restarts regardless of the remainder.
 const RESTART_TIMES: u64 = 4;
-/// Multiple of the log's limit at which writers wait briefly for reads that end soon.
+/// Multiple of the log's limit that the part not checkpointed may reach before writers wait briefly for reads that end
+/// soon.
 const LOG_TIMES: u64 = 16;
 /// How long writers wait in that case. The keeper does not wait for longer reads: the log grows until they end.
 const LONG_PAUSE: Duration = Duration::from_millis(100);
