@@ -478,9 +478,9 @@ impl Txn<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// Prepares an empty kind for a bulk load: drops its declared indexes until [`crate::Tenant::make_indexes`], counts
-    /// facets in memory and defers links. Returns whether it did so: not for a kind that is being rebuilt. Everything
-    /// is restored at the next start in any case.
+    /// Prepares an empty kind for a bulk load: drops its declared indexes until [`crate::Tenant::make_indexes`]; the
+    /// embedded engine also counts facets in memory and defers links. Returns whether it did so: not for a kind that
+    /// has records or a unique index, or that is being rebuilt. Everything is restored at the next start in any case.
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
