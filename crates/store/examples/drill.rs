@@ -1,4 +1,4 @@
-//! Writes and remembers what was acknowledged, then says whether all of it is there: the tool of `tests/drills`.
+//! Writes and records what was acknowledged, then checks that all of it is there: the tool of `tests/drills`.
 //!
 //! `drill write PLACE NAME SECONDS` writes from 16 threads and prints a line for each acknowledged record;
 //! `drill verify PLACE` reads such lines from standard input, looks for each record, and checks the tenant.

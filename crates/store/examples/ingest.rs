@@ -1,8 +1,8 @@
-//! How fast records go in and come out: `cargo run --release -p pinakes-store --example ingest -- sqlite:FOLDER [RECORDS]`.
+//! Measures write and read rates: `cargo run --release -p pinakes-store --example ingest -- sqlite:FOLDER [RECORDS]`.
 //!
-//! Writes documents of 2 KB in bulk with the indexes made afterwards, documents of 2 KB and of 8 KB one by one
-//! from 64 callers (each durable when its call returns), then reads records by id. The place is given as the
-//! program's `--database` takes it; rates go to standard output.
+//! Writes documents of 2 KB in bulk with the indexes built afterwards, documents of 2 KB and of 8 KB one by one from 64
+//! callers (each durable when its call returns), then reads records by id. The place is given as for the program's
+//! `--database`; rates go to standard output.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ static DATASET: Kind = Kind {
     ..Kind::named("dataset")
 };
 
-/// The same, its text searched: what the index of words costs.
+/// The same with searched text: measures the cost of the index of words.
 static SEARCHED: Kind = Kind {
     columns: DATASET.columns,
     indexes: DATASET.indexes,
@@ -66,9 +66,9 @@ static SEARCHED: Kind = Kind {
 };
 
 static KINDS: &[&Kind] = &[&DATASET, &SEARCHED];
-/// Callers that write at once.
+/// Number of concurrent callers.
 const CALLERS: u64 = 64;
-/// Records of one closure of the bulk load.
+/// Records per closure of the bulk load.
 const CHUNK: u64 = 1_000;
 
 fn body(n: u64, size_bytes: usize) -> Value {
@@ -104,7 +104,7 @@ fn report(what: &str, n: u64, begun: Instant) {
     );
 }
 
-/// Documents are made on one thread, written on the engine's, and the indexes come afterwards.
+/// Creates documents on one thread, writes them on the engine's, and builds the indexes afterwards.
 fn bulk(tenant: &Tenant, n_records: u64) -> Result<(), StoreError> {
     let begun = Instant::now();
     tenant.write_blocking(|txn| txn.defer_indexes(&DATASET))?;
@@ -131,7 +131,7 @@ fn bulk(tenant: &Tenant, n_records: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// One record per call, from many callers.
+/// Writes one record per call, from many callers.
 async fn one_by_one(
     tenant: &Tenant,
     kind: &'static Kind,

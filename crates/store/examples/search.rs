@@ -1,7 +1,7 @@
-//! How long searches take: `cargo run --release -p pinakes-store --example search -- RECORDS [FOLDER]`.
+//! Measures search times: `cargo run --release -p pinakes-store --example search -- RECORDS [FOLDER]`.
 //!
-//! Makes as many records of the shape of a dataset of some facility, writes them, lets the index follow, and asks the
-//! questions that people ask. Each is asked some times over; the median and the longest are printed, in milliseconds.
+//! Creates that many records shaped like datasets of a facility, writes them, waits for the index, and runs typical
+//! queries. Each is run several times; the median and the maximum are printed in milliseconds.
 
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
@@ -52,7 +52,7 @@ fn keys(map: &Map<String, Json>, into: &mut Texts) {
     map.keys().for_each(|it| into.push(it));
 }
 
-/// A small generator, so that every run has the same records.
+/// A small random number generator, so that every run has the same records.
 struct Draw(u64);
 
 impl Draw {
@@ -118,7 +118,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ask_all(&tenant, n_records)
 }
 
-/// Writes what is missing, in batches as a load does.
+/// Writes the missing records, in batches like a load.
 fn fill(tenant: &Tenant, n_records: u64) -> Result<(), StoreError> {
     let n_there = tenant.read_blocking(|view| view.count(&DATASET, &Expr::All))?;
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! One budget of bytes over all requests of a server: what bodies on their way in and answers on their way out hold.
+//! One budget of bytes shared by all requests of a server, for request bodies and responses held in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tokio::time::timeout;
 
 use crate::{Result, StoreError};
 
-/// How long somebody waits for others to give bytes back.
+/// How long a request waits for others to release bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The unit that is counted, in bytes.
+/// Unit of accounting, in bytes.
 const UNIT_BYTES: u64 = 1 << 10;
 
-/// Bytes that requests may hold at once. Clones share them.
+/// The bytes that requests may hold at once. Clones share the budget.
 #[derive(Debug, Clone)]
 pub struct Budget {
     units: Arc<Semaphore>,
@@ -21,19 +21,19 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Of so many bytes.
+    /// Returns a budget of `most` bytes.
     pub fn new(most: u64) -> Self {
         let n_units =
             usize::try_from(most / UNIT_BYTES).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Self { units: Arc::new(Semaphore::new(n_units)), most }
     }
 
-    /// A part of it, empty so far.
+    /// Returns an empty reservation.
     pub fn nothing(&self) -> Held {
         Held { budget: self.clone(), permit: None }
     }
 
-    /// Bytes that are held now.
+    /// Returns the number of bytes held now.
     pub fn held_bytes(&self) -> u64 {
         self.most.saturating_sub(self.units.available_permits() as u64 * UNIT_BYTES)
     }
@@ -43,7 +43,7 @@ impl Budget {
     }
 }
 
-/// Bytes that somebody holds; given back when dropped.
+/// A reservation of bytes, released when dropped.
 #[derive(Debug)]
 pub struct Held {
     budget: Budget,
@@ -51,7 +51,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Takes more, if they are there.
+    /// Reserves more bytes if they are available.
     ///
     /// Errors: [`StoreError::Crowded`].
     pub fn try_grow(&mut self, bytes: u64) -> Result<()> {
@@ -59,7 +59,7 @@ impl Held {
         self.take(taken.ok())
     }
 
-    /// Takes more, waiting a moment for others to give some back.
+    /// Reserves more bytes, waiting briefly for others to release some.
     ///
     /// Errors: [`StoreError::Crowded`].
     pub async fn grow(&mut self, bytes: u64) -> Result<()> {
@@ -67,7 +67,7 @@ impl Held {
         self.take(taken.ok().and_then(std::result::Result::ok))
     }
 
-    /// Takes over what another one holds.
+    /// Takes over the reservation of another.
     pub fn absorb(&mut self, mut other: Self) {
         match (&mut self.permit, other.permit.take()) {
             (Some(own), Some(others)) => own.merge(others),

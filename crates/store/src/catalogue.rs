@@ -1,4 +1,4 @@
-//! All tenants of a server: where they are, which are open.
+//! All tenants of a server: where they are stored and which are open.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::MetadataExt as _;
@@ -25,19 +25,18 @@ use crate::{Kind, Limits, Result, StoreError, Tenant, TenantInfo, TenantStats};
 /// Where the records are kept.
 #[derive(Debug, Clone)]
 pub enum Location {
-    /// A folder with one file per tenant. Made when it is not there.
+    /// A folder with one file per tenant. Created if it does not exist.
     Folder(PathBuf),
-    /// A PostgreSQL database with one schema per tenant, as libpq writes its URL: several hosts and
-    /// `target_session_attrs` are understood. `catalogue=name` among its parameters keeps the tenants of
-    /// several installations in one database apart. Calls that are not asynchronous themselves may block; on
-    /// the threads of an asynchronous runtime they need one with several threads.
+    /// A PostgreSQL database with one schema per tenant, given as a libpq URL; several hosts and `target_session_attrs`
+    /// are supported. The parameter `catalogue=name` separates the tenants of several installations in one database.
+    /// Calls that are not asynchronous may block; on an asynchronous runtime they need a multi-threaded one.
     Postgres(String),
 }
 
 impl std::str::FromStr for Location {
     type Err = StoreError;
 
-    /// `sqlite:FOLDER` or `postgres://…`.
+    /// Parses `sqlite:FOLDER` or `postgres://…`.
     fn from_str(text: &str) -> Result<Self> {
         if let Some(folder) = text.strip_prefix("sqlite:") {
             return Ok(Self::Folder(folder.into()));
@@ -45,7 +44,7 @@ impl std::str::FromStr for Location {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
-        // Not the text itself, which may hold a password.
+        // Not the whole text, which may hold a password.
         let scheme = text.split(':').next().unwrap_or_default();
         Err(StoreError::Query(format!(
             "what begins with {scheme:?} is no place for records; expected sqlite:FOLDER or \
@@ -54,13 +53,13 @@ impl std::str::FromStr for Location {
     }
 }
 
-/// The tenants of a server. Clones share it.
+/// The tenants of a server. Clones share the same catalogue.
 #[derive(Clone)]
 pub struct Catalogue(Arc<Everything>);
 
 struct Everything {
     place: Place,
-    /// Places of tenants that do not lie with the others.
+    /// Places of the tenants that are not stored with the others.
     own: HashMap<String, Arc<Place>>,
     /// Folder of the search indexes of tenants in a database.
     search: Option<PathBuf>,
@@ -72,26 +71,26 @@ struct Everything {
     parking: Arc<Semaphore>,
     openings: Arc<Semaphore>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
-    /// Descriptions of tenants in a folder, each with the number of the file that it was read from.
+    /// Descriptions of tenants in a folder, each with the inode number of the file it was read from.
     descriptions: Mutex<HashMap<String, (u64, String)>>,
     clock: AtomicU64,
     is_closed: AtomicBool,
 }
 
 impl Everything {
-    /// Where a tenant lies, or would.
+    /// Returns the place where a tenant is stored, or would be.
     fn place_of(&self, tenant: &str) -> &Place {
         self.own.get(tenant).map_or(&self.place, |it| it)
     }
 }
 
-/// The engines' places.
+/// A place of either engine.
 enum Place {
     Folder(PathBuf),
     Postgres(Cluster),
 }
 
-/// Where a server keeps its search indexes of a tenant in a database.
+/// Returns the folder of a server's search indexes of a tenant in a database.
 fn search_of(folder: Option<&PathBuf>, tenant: &str) -> Option<PathBuf> {
     folder.map(|it| it.join(tenant))
 }
@@ -123,7 +122,7 @@ impl Place {
         }
     }
 
-    /// What a tenant holds is gone when this returns; nobody may have it open here.
+    /// Deletes a tenant's data before it returns; nobody may have the tenant open here.
     fn delete(&self, name: &str) -> Result<()> {
         let folder = match self {
             Self::Folder(folder) => folder,
@@ -138,14 +137,14 @@ fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{EXTENSION}"))
 }
 
-/// The place of one tenant: opening one holds up nobody who asks for another, and nobody who asks whether it is open.
+/// The slot of one tenant: opening it blocks neither callers of other tenants nor those who ask whether it is open.
 #[derive(Default)]
 struct Slot {
-    /// Locked for moments.
+    /// Locked only briefly.
     tenant: Mutex<Option<Tenant>>,
-    /// Locked while it is opened, made, closed or deleted, which may take as long as a migration.
+    /// Locked while the tenant is opened, created, closed or deleted, which may take as long as a migration.
     change: Mutex<()>,
-    /// Where those stand in line for it who must not wait on their thread.
+    /// Where callers that must not block their thread queue for the slot.
     line: Arc<tokio::sync::Mutex<()>>,
     last_use: AtomicU64,
 }
@@ -161,18 +160,19 @@ impl Slot {
 }
 
 impl Catalogue {
-    /// Opens the place; tenants are opened when they are first asked for.
+    /// Opens the place; tenants are opened on first use.
     ///
-    /// Errors: the folder cannot be made or read, the URL cannot be read; a kind's declaration cannot be. A
-    /// database is first asked when a tenant is.
+    /// Errors: the folder cannot be created or read; the URL cannot be parsed; a kind's declaration is invalid. A
+    /// database is first contacted when a tenant is used.
     pub fn open(location: Location, kinds: &'static [&'static Kind], limits: Limits) -> Result<Self> {
         Self::open_spread(location, &BTreeMap::new(), None, kinds, limits)
     }
 
-    /// The same with places of their own for some tenants, by name: over several databases, say. Tenants with the
-    /// same place share its sessions. What lies under the name of such a tenant in the common place is not seen.
-    /// `search` is a folder of this server alone, made if need be, for its search indexes of tenants in a database; without
-    /// it searches there read rows and bodies. Tenants that are files have theirs beside them.
+    /// Opens a catalogue in which some tenants, by name, have places of their own, for example in several databases.
+    /// Tenants with the same place share its sessions. What the common place holds under the name of such a tenant is
+    /// ignored. `search` is a folder of this server alone, created if needed, for its search indexes of tenants in a
+    /// database; without it, searches there read rows and bodies. Tenants in files have their search indexes beside
+    /// them.
     pub fn open_spread(
         location: Location,
         own: &BTreeMap<String, Location>,
@@ -210,17 +210,17 @@ impl Catalogue {
         })))
     }
 
-    /// The bounds it was opened with.
+    /// Returns the limits that the catalogue was opened with.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
 
-    /// What the requests of this server may hold at once.
+    /// Returns the budget of bytes that the requests of this server share.
     pub fn budget(&self) -> &Budget {
         &self.0.budget
     }
 
-    /// A tenant by name, opened if need be, on this thread.
+    /// Returns a tenant by name, opening it on this thread if needed.
     pub fn tenant(&self, name: &str) -> Result<Tenant> {
         check_name(name)?;
         let slot = self.slot(name)?;
@@ -242,8 +242,8 @@ impl Catalogue {
         Ok(tenant)
     }
 
-    /// The same for callers on threads that serve others: one that is open is given at once, one that is not is opened
-    /// aside, as is all that asks the disk or the database. Of those who ask for one tenant meanwhile, all but one wait
+    /// Returns a tenant without blocking the thread: an open one at once; any other is opened on a thread of its own,
+    /// where all disk and database access happens. Of several callers that wait for the same tenant, all but one wait
     /// without a thread; at most `limits.openings` tenants are opened at once.
     pub async fn tenant_aside(&self, name: &str) -> Result<Tenant> {
         check_name(name)?;
@@ -266,7 +266,7 @@ impl Catalogue {
         self.aside(Some(turn), move || catalogue.tenant(&wanted)).await
     }
 
-    /// Runs work that waits on a thread of its own. Whoever goes away meanwhile leaves it at work, with its place.
+    /// Runs blocking work on a thread of its own. If the caller goes away, the work goes on and keeps its permit.
     async fn aside<R: Send + 'static>(
         &self,
         turn: Option<tokio::sync::OwnedMutexGuard<()>>,
@@ -281,7 +281,7 @@ impl Catalogue {
         tokio::task::spawn_blocking(run).await.unwrap_or(Err(StoreError::Panicked))
     }
 
-    /// The slot of a tenant. Errors: there is no such tenant.
+    /// Returns the slot of a tenant. Errors: there is no such tenant.
     fn slot(&self, name: &str) -> Result<Arc<Slot>> {
         if let Some(slot) = self.lock().get(name) {
             return Ok(slot.clone());
@@ -292,15 +292,15 @@ impl Catalogue {
         }
     }
 
-    /// The tenant of a slot, if it is open; the last that was used from now on.
+    /// Returns the tenant of a slot if it is open, and marks it as the most recently used.
     fn used(&self, slot: &Slot) -> Option<Tenant> {
         slot.last_use.store(self.0.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         slot.lock().clone()
     }
 
-    /// Makes a tenant.
+    /// Creates a tenant.
     ///
-    /// Errors: the name is taken, or cannot be one.
+    /// Errors: the name is taken or invalid.
     pub fn create_tenant(&self, name: &str, description: &str) -> Result<Tenant> {
         check_name(name)?;
         {
@@ -317,7 +317,7 @@ impl Catalogue {
             return Ok(tenant);
         }
         let description = description.to_owned();
-        // A list that came in between has read it as empty.
+        // A listing that ran meanwhile has cached an empty description.
         let forget = || self.0.descriptions.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         let written = tenant.write_blocking(move |txn| {
             let sql = "INSERT INTO meta (name, value, text) VALUES ('description', 0, ?1) \
@@ -329,12 +329,12 @@ impl Catalogue {
         Ok(tenant)
     }
 
-    /// The tenant, made with an empty description if it is not there.
+    /// Returns the tenant, creating it with an empty description if it does not exist.
     pub fn tenant_or_new(&self, name: &str) -> Result<Tenant> {
         self.tenant_or_new_described(name, "")
     }
 
-    /// The tenant, made with this description if it is not there.
+    /// Returns the tenant, creating it with this description if it does not exist.
     pub fn tenant_or_new_described(&self, name: &str, description: &str) -> Result<Tenant> {
         match self.tenant(name) {
             Err(StoreError::UnknownTenant(_)) => match self.create_tenant(name, description) {
@@ -345,9 +345,9 @@ impl Catalogue {
         }
     }
 
-    /// Deletes a tenant and all it holds.
+    /// Deletes a tenant and everything in it.
     ///
-    /// Errors: there is none of that name; somebody is using it.
+    /// Errors: there is no tenant of that name; it is in use.
     pub fn delete_tenant(&self, name: &str) -> Result<()> {
         check_name(name)?;
         let slot = self.slot(name)?;
@@ -372,7 +372,7 @@ impl Catalogue {
         self.0.place_of(name).delete(name)
     }
 
-    /// All tenants, by name.
+    /// Returns all tenants, by name.
     pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
         let own = &self.0.own;
         let mut list = self.tenants_in(&self.0.place, |name| !own.contains_key(name))?;
@@ -404,8 +404,8 @@ impl Catalogue {
         Ok(list)
     }
 
-    /// What was said of a tenant in a folder when it was made: read once, without opening the tenant. One that cannot be
-    /// read so, as files of former formats cannot, is opened.
+    /// Returns the description that a tenant in a folder was created with, read once and without opening the tenant. A
+    /// tenant whose file does not allow this, as with former formats, is opened.
     fn described(&self, folder: &Path, name: &str) -> Result<String> {
         let file = file(folder, name);
         let number = std::fs::metadata(&file)
@@ -427,9 +427,9 @@ impl Catalogue {
         Ok(text)
     }
 
-    /// A text of the catalogue as a whole, such as the secret that tokens are signed with: what `make` gives when
-    /// nobody has asked before, the same for every server ever after. Only a database keeps such texts; for a
-    /// folder, beside whose tenants there are files, this is always `None`.
+    /// Returns a text of the catalogue as a whole, such as the secret that signs tokens: the result of `make` at the
+    /// first call ever, and the same text on every server from then on. Only a database keeps such texts; for a folder,
+    /// which has files for them beside the tenants, this is always `None`.
     pub fn constant(&self, name: &str, make: impl FnOnce() -> Option<String>) -> Result<Option<String>> {
         match &self.0.place {
             Place::Folder(_) => Ok(None),
@@ -437,21 +437,21 @@ impl Catalogue {
         }
     }
 
-    /// Figures of the tenants that are open.
+    /// Returns statistics of the open tenants.
     pub fn statistics(&self) -> Vec<TenantStats> {
         let slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
         let tenants = slots.iter().filter_map(|slot| slot.lock().clone());
         tenants.map(|tenant| tenant.statistics()).collect()
     }
 
-    /// Why a tenant that is open writes nothing any more, if that is so; see [`Tenant::failure`].
+    /// Returns why an open tenant no longer accepts writes, if one does not; see [`Tenant::failure`].
     pub fn failure(&self) -> Option<String> {
         let slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
         slots.iter().find_map(|slot| slot.lock().as_ref()?.failure())
     }
 
-    /// Closes all tenants for good, also those that are still held: what waits to be written is finished, and when this
-    /// returns nothing changes their files any more. Later writes, and tenants asked for later, are refused as closed.
+    /// Closes all tenants for good, also those still in use: queued writes are finished, and when this returns nothing
+    /// changes the files any more. Later writes, and later requests for tenants, are refused as closed.
     pub fn close(&self) {
         self.0.is_closed.store(true, Ordering::Release);
         let all: Vec<Arc<Slot>> = self.lock().drain().map(|(_, slot)| slot).collect();
@@ -464,7 +464,7 @@ impl Catalogue {
         }
     }
 
-    /// Errors: it was closed.
+    /// Checks that the catalogue is open. Errors: it was closed.
     fn require_open(&self) -> Result<()> {
         if self.0.is_closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
     }
@@ -502,7 +502,7 @@ impl Catalogue {
         Ok(tenant)
     }
 
-    /// Closes idle tenants beyond the bound; those in use stay open, however many they are.
+    /// Closes the least recently used idle tenants beyond the limit; tenants in use stay open, however many they are.
     fn close_least_used(&self) {
         let mut slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
         slots.retain(|slot| slot.lock().is_some());
@@ -512,10 +512,10 @@ impl Catalogue {
             if n_over == 0 {
                 return;
             }
-            // Whoever asks for it now opens it again when it is closed, and not before.
+            // A caller that asks for the tenant now waits until it is closed and then opens it again.
             let Ok(_change) = slot.change.try_lock() else { continue };
             let mut opened = slot.lock();
-            // One that may not write any more must not come back as one that may.
+            // A tenant that has stopped writing must not become writable again by being reopened.
             let is_idle =
                 opened.as_ref().is_some_and(|it| Arc::strong_count(&it.0) == 1 && it.failure().is_none());
             let idle = if is_idle { opened.take() } else { None };
@@ -538,12 +538,12 @@ fn check_name(name: &str) -> Result<()> {
     if is_name { Ok(()) } else { Err(StoreError::TenantName(name.to_owned())) }
 }
 
-/// Folder of the tenants' files.
+/// Name of the folder with the tenants' files.
 const TENANTS: &str = "tenants";
-/// Ending of a tenant's file.
+/// File extension of a tenant's file.
 const EXTENSION: &str = ".sqlite";
 
-/// Drops the tenant if nobody else holds it.
+/// Drops the tenant if this is the last handle, or returns it.
 fn into_last(tenant: Tenant) -> std::result::Result<(), Tenant> {
     Arc::try_unwrap(tenant.0).map(drop).map_err(Tenant)
 }

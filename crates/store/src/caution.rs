@@ -1,33 +1,33 @@
-//! Where reads by id run: on the thread that answers, while their pages are in memory, else aside.
+//! Decides where reads by id run: on the answering thread while their pages are in memory, otherwise on another thread.
 //!
-//! A read of what is in memory takes less time than handing it to another thread. One that waits for the disk holds up all
-//! that its thread has to answer. Which it will be is not known before, but the last ones tell: after a read that was slow,
-//! those that follow run aside, until a number of them in a row were quick. A read that was slow because its thread did not
-//! have the processor tells nothing of the disk: what the thread has read of it is asked then.
+//! A read from memory takes less time than handing it to another thread; a read that waits for the disk blocks
+//! everything else that its thread has to answer. Which one a read will be is not known in advance, so the last reads
+//! decide: after a slow read, the following ones run aside until a number of them in a row were quick. A read may also
+//! be slow because its thread was not scheduled, so a slow read counts only if its thread has read from a disk.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// From when on a read counts as slow: far longer than one from memory, shorter than a seek of a disk.
+/// Duration from which a read counts as slow: far longer than a read from memory, shorter than a disk seek.
 const SLOW: Duration = Duration::from_millis(1);
-/// Quick reads in a row after which they run in place again. Aside each costs some ten microseconds more.
+/// Quick reads in a row after which reads run in place again. Running aside costs each some ten microseconds more.
 const QUICK_IN_A_ROW: u32 = 1_000;
 
-/// What the last reads by id of a tenant have told.
+/// What recent reads by id of a tenant have shown.
 #[derive(Debug, Default)]
 pub(crate) struct Caution {
-    /// Reads that are still to run aside.
+    /// Number of reads that are still to run aside.
     left: AtomicU32,
 }
 
 impl Caution {
-    /// Whether the next read is to run aside.
+    /// Returns whether the next read should run aside.
     pub(crate) fn advises(&self) -> bool {
         self.left.load(Ordering::Relaxed) != 0
     }
 
-    /// A read has taken so long, wherever it ran. To be called on the thread that ran it.
+    /// Records the duration of a read, wherever it ran. Must be called on the thread that ran it.
     pub(crate) fn note(&self, took: Duration) {
         self.note_if(took, has_read_from_disk);
     }
@@ -36,21 +36,21 @@ impl Caution {
         if SLOW <= took && was_disk() {
             self.left.store(QUICK_IN_A_ROW, Ordering::Relaxed);
         } else if self.advises() {
-            // Several threads count down: what is lost between them is a few reads.
+            // Several threads count down without synchronisation: at worst a few reads are miscounted.
             let left = self.left.load(Ordering::Relaxed);
             self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         }
     }
 }
 
-/// Whether this thread has read from a disk since it was last asked; yes where the system does not tell.
+/// Returns whether this thread has read from a disk since the last call; true where the system does not tell.
 fn has_read_from_disk() -> bool {
     thread_local! { static BEFORE: Cell<Option<u64>> = const { Cell::new(None) }; }
     let now = bytes_read_from_disk();
     now.is_none() || BEFORE.replace(now) != now
 }
 
-/// Bytes that this thread has had read from disks (Linux), by whatever call or mapped page.
+/// Returns the bytes that this thread has caused to be read from disks (Linux), by system calls or page faults.
 fn bytes_read_from_disk() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn slow_reads_are_followed_by_reads_aside() {
         let quick = |n: usize| vec![10_u64; n];
-        // What reads took in microseconds, and whether the next one runs aside.
+        // Duration of each read in microseconds, and whether the next one runs aside.
         for (took_us, is_aside) in [
             (vec![], false),
             (quick(5), false),

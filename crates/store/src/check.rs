@@ -1,4 +1,4 @@
-//! Whether a tenant is sound: indexes, counts and references against the bodies.
+//! Checks that a tenant is consistent: indexes, counts and references against the bodies.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -13,10 +13,10 @@ use crate::statements::one_columns;
 use crate::whole_lists;
 use crate::{Arity, Column, Kind, Result, View, index};
 
-/// Findings listed per kind at most; more are counted.
+/// Maximum number of findings listed per kind; further ones are only counted.
 const LISTED: usize = 20;
 
-/// What does not agree; empty when the tenant is sound.
+/// Returns all inconsistencies; empty when the tenant is sound.
 pub(crate) fn findings(view: &mut View<'_>) -> Result<Vec<String>> {
     let mut list = Vec::new();
     let engine = match view.session.flavour() {
@@ -61,7 +61,7 @@ impl Findings {
 /// Records compared in one step.
 const STEP_RECORDS: usize = 500;
 
-/// What the bodies say of a kind as a whole.
+/// What the bodies say about a kind as a whole.
 #[derive(Default)]
 struct Totals {
     counts: HashMap<(String, i64, String), i64>,
@@ -71,14 +71,14 @@ struct Totals {
     classes: HashSet<(i64, Arc<str>)>,
 }
 
-/// A narrow row, and what its body says.
+/// A narrow row and what its body says.
 struct Compared {
     key: i64,
     id: String,
     taken: Taken,
 }
 
-/// Every row against its body, and the references and counts against all bodies.
+/// Checks every row against its body, and the references and counts against all bodies.
 fn check_records(view: &mut View<'_>, kind: &'static Kind, found: &mut Findings) -> Result<()> {
     let mut totals = Totals::default();
     let mut columns: Vec<_> = one_columns(kind).collect();
@@ -90,7 +90,7 @@ fn check_records(view: &mut View<'_>, kind: &'static Kind, found: &mut Findings)
     let sql = format!(
         "SELECT r.key, r.id, r.class, {}{selected} FROM {} WHERE ?1 < r.key ORDER BY r.key LIMIT {STEP_RECORDS}",
         flavour.body(),
-        // A body that is missing is a finding, not a row to pass over.
+        // A missing body is a finding, so the row must not be skipped.
         flavour.rows_with_bodies(kind.name).replace(" JOIN ", " LEFT JOIN ")
     );
     let mut last = i64::MIN;
@@ -113,7 +113,7 @@ fn check_records(view: &mut View<'_>, kind: &'static Kind, found: &mut Findings)
     check_totals(view, kind, totals, found)
 }
 
-/// One row against its body; `None` when there is no body to compare with.
+/// Compares one row with its body; `None` when there is no body.
 fn compare_row(
     kind: &'static Kind,
     columns: &[&Column],
@@ -150,7 +150,7 @@ fn compare_row(
     Ok(Some(Compared { key, id, taken }))
 }
 
-/// Whether each reference of a record is stored; that there are no others, the totals tell.
+/// Checks that each reference of a record is stored; the totals show whether there are others.
 fn check_references(view: &mut View<'_>, kind: &Kind, it: &Compared, found: &mut Findings) -> Result<()> {
     let Compared { key, id, taken } = it;
     let links = pending_links::source(&mut view.session)?;
@@ -239,7 +239,7 @@ fn check_counts(
     mut counts: HashMap<(String, i64, String), i64>,
     found: &mut Findings,
 ) -> Result<()> {
-    // While a bulk load counts in memory, records alone are counted.
+    // While a bulk load keeps its counts in memory, only the number of records is checked.
     let is_behind = is_behind(&mut view.session, kind.name)?;
     counts.retain(|at, _| !is_behind || at.0 == RECORDS);
     let mut stored: HashMap<(String, i64, String), i64> = view
@@ -279,7 +279,7 @@ fn check_counts(
     Ok(())
 }
 
-/// Rows that belong to nothing.
+/// Finds rows that belong to no record.
 fn check_orphans(view: &mut View<'_>, kind: &Kind, found: &mut Findings) -> Result<()> {
     let name = kind.name;
     if view.session.flavour() == Flavour::Sqlite {
@@ -310,7 +310,7 @@ fn expect(view: &mut View<'_>, sql: &str, expected: i64, what: &str, found: &mut
     Ok(())
 }
 
-/// Whether a stored cell is the one taken from the body; an engine may keep 1.0 as 1.
+/// Returns whether a stored cell equals the one extracted from the body; an engine may store 1.0 as 1.
 fn same(stored: &Cell, taken: &Cell) -> bool {
     match (stored, taken) {
         (Cell::Int(a), Cell::Real(b)) | (Cell::Real(b), Cell::Int(a)) => (*a as f64).total_cmp(b).is_eq(),

@@ -1,7 +1,7 @@
-//! The classes of records, kept in memory: which of them satisfy a condition on class fields.
+//! An in-memory cache of the classes of records: which of them satisfy a condition on class fields.
 //!
-//! A class never changes and its number follows from its content, so what is known stays true; what is not known is read
-//! when a larger number of classes is found. A number alone proves nothing: a class is known under its number and its text.
+//! A class never changes and its number follows from its content, so cached classes stay valid; those stored later are
+//! read from the table. The number alone is not proof: a class is identified by its number and its text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,10 @@ use crate::session::Session;
 use crate::view::State;
 use crate::{Class, Expr, Kind, Result, StoreError, eval};
 
-/// Answers of conditions kept at most, per tenant.
+/// Maximum number of cached condition results per tenant.
 const CLASS_SETS_MAX: usize = 4_096;
 
-/// What a tenant knows of its classes.
+/// The classes that a tenant has cached.
 pub(crate) struct Classes {
     known: Mutex<HashMap<&'static str, Arc<KindClasses>>>,
     sets: Cache<String, Arc<ClassSet>>,
@@ -32,7 +32,7 @@ struct KindClasses {
 }
 
 impl KindClasses {
-    /// Takes classes with the rows they are stored in, in order; those that are there already are left out.
+    /// Adds classes with the rows they are stored in, in order; classes that are present already are skipped.
     fn add(&mut self, fresh: Vec<(i64, Known)>) {
         for (row, class) in fresh {
             if self.last_row < row {
@@ -52,12 +52,12 @@ struct Known {
     fields: Arc<Json>,
 }
 
-/// Classes that a transaction stored or found stored, and the texts their numbers stand for.
+/// Classes that a transaction stored or found stored, with the texts that their numbers stand for.
 #[derive(Default)]
 pub(crate) struct StoredClasses(HashMap<(&'static str, Class), Arc<str>>);
 
 impl StoredClasses {
-    /// Whether the class of a record is among them.
+    /// Returns whether the class of a record is among them.
     pub(crate) fn has(&self, kind: &Kind, taken: &Taken) -> bool {
         self.0.get(&(kind.name, taken.class)).is_some_and(|text| *text == taken.class_text)
     }
@@ -75,20 +75,20 @@ impl StoredClasses {
     }
 }
 
-/// Which classes satisfy a condition.
+/// The classes that satisfy a condition.
 #[derive(Debug)]
 pub(crate) struct ClassSet {
     /// Their numbers.
     pub(crate) numbers: Vec<i64>,
-    /// Whether these are all classes of the kind.
+    /// Whether these are all the classes of the kind.
     pub(crate) is_all: bool,
-    /// How many classes were looked at, the oldest first.
+    /// Number of classes examined, the oldest first.
     n_seen: usize,
 }
 
 impl ClassSet {
-    /// The classes that satisfy `condition`, of which a former set knows the oldest: only what came since is looked at, so that a new
-    /// class costs the same however many there are.
+    /// Returns the classes that satisfy `condition`. `former` is an earlier result over the oldest classes: only newer
+    /// classes are examined, so a new class costs the same however many there are.
     fn of(classes: &[Known], condition: &Expr, former: Option<&Self>) -> Self {
         let (mut numbers, n_seen) =
             former.map_or_else(Default::default, |it| (it.numbers.clone(), it.n_seen));
@@ -103,7 +103,7 @@ impl Classes {
         Self { known: Mutex::default(), sets: Cache::new(CLASS_SETS_MAX) }
     }
 
-    /// The classes of `kind` that satisfy `condition`, which is on class fields only.
+    /// Returns the classes of `kind` that satisfy `condition`, which concerns class fields only.
     pub(crate) fn satisfying(
         &self,
         session: &mut Session<'_>,
@@ -116,7 +116,7 @@ impl Classes {
             return Ok(Arc::new(ClassSet::of(&classes.list, condition, None)));
         }
         let key = format!("{} {condition:?}", kind.name);
-        // Another may have seen more by now.
+        // Another thread may have seen more classes meanwhile.
         let former = self.sets.get(&key).filter(|it| it.n_seen <= classes.list.len());
         if let Some(set) = &former
             && set.n_seen == classes.list.len()
@@ -128,7 +128,7 @@ impl Classes {
         Ok(set)
     }
 
-    /// The class fields of a class, as an object.
+    /// Returns the class fields of a class as an object.
     pub(crate) fn fields(
         &self,
         session: &mut Session<'_>,
@@ -146,7 +146,7 @@ impl Classes {
             .ok_or_else(|| StoreError::Damaged(format!("{}: class {} is not there", kind.name, class.0)))
     }
 
-    /// Whether a class is remembered.
+    /// Returns whether a class is cached.
     pub(crate) fn knows(&self, kind: &'static Kind, class: Class) -> bool {
         self.known(kind).by_number.contains_key(&class.0)
     }
@@ -156,8 +156,8 @@ impl Classes {
         known.get(kind.name).cloned().unwrap_or_default()
     }
 
-    /// What is known, after reading the classes that were added since. What a transaction adds is
-    /// remembered only once it is committed.
+    /// Returns the cached classes after reading those added since. Classes that a transaction adds are cached only once
+    /// it is committed.
     fn current(
         &self,
         session: &mut Session<'_>,
@@ -183,7 +183,7 @@ impl Classes {
             grown.add(fresh);
             return Ok(Arc::new(grown));
         }
-        // What is remembered grows in place where nobody else looks at it.
+        // The cached list grows in place when nobody else holds it.
         drop(known);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let remembered = known.entry(kind.name).or_default();
@@ -196,7 +196,7 @@ impl Classes {
         self.current(session, State::Committed, kind).map(|_| ())
     }
 
-    /// Whether the class of a record is known to be stored, its number standing for its text, and committed.
+    /// Returns whether the class of a record is known to be committed, with its number standing for its text.
     pub(crate) fn is_committed(&self, kind: &'static Kind, taken: &Taken) -> bool {
         let known = self.known(kind);
         let position = known.by_number.get(&taken.class.0);
@@ -222,12 +222,12 @@ mod tests {
         let condition = Expr::Is("group".into(), "a".into());
         let first = ClassSet::of(&classes.list, &condition, None);
         assert_eq!((&first.numbers[..], first.is_all, first.n_seen), (&[1, 3][..], false, 3));
-        // Rows that another reader brought before are no second time there.
+        // Rows that another reader has added already are not added twice.
         classes.add(vec![class(3, "a"), class(4, "a")]);
         assert_eq!(classes.list.len(), 4);
         let second = ClassSet::of(&classes.list, &condition, Some(&first));
         assert_eq!((&second.numbers[..], second.n_seen), (&[1, 3, 4][..], 4));
-        // What the former set says of the old ones is taken, not looked up again.
+        // The former set's result for the old classes is reused, not computed again.
         let says_nothing = ClassSet { numbers: Vec::new(), is_all: false, n_seen: 3 };
         assert_eq!(ClassSet::of(&classes.list, &condition, Some(&says_nothing)).numbers, [4]);
         let all = ClassSet::of(&classes.list, &Expr::All, None);

@@ -1,10 +1,10 @@
-//! Copies tenants from one catalogue to another, whichever engines they are: `pinakes move`.
+//! Copies tenants from one catalogue to another, of any engines: `pinakes move`.
 //!
-//! Records go over in pages, in insertion order, each page with the mark of how far it reaches in one
-//! transaction of the target: a copy that stops goes on where its last page ended, and one that is done is
-//! recognised as such. Versions stay; sequence numbers are the target's own, so followers begin anew. Jobs that
-//! wait come along, free to be taken. At the end both sides are read and compared. Nobody may write to the source
-//! meanwhile: what differs is found, not mended.
+//! Records are copied in pages, in insertion order; the transaction that writes a page in the target also records how
+//! far the copy has come. So an interrupted copy resumes after its last page, and a finished one is recognised.
+//! Versions are kept; sequence numbers are the target's own, so followers start from the beginning. Waiting jobs are
+//! copied and can be taken at once. At the end both sides are read and compared. Nobody may write to the source
+//! meanwhile: differences are found, not repaired.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::document::fnv;
 use crate::leases;
 use crate::{Catalogue, Document, Expr, Kind, ListId, Query, Record, Result, StoreError, Tenant, Txn, View};
 
-/// Records of a page at most.
+/// Maximum number of records in a page.
 const PAGE_RECORDS: u64 = 500;
-/// Bytes of bodies after which a page ends.
+/// Size of bodies after which a page ends.
 const PAGE_BYTES: usize = 8 << 20;
 /// Deletions copied in one transaction.
 const PAGE_DELETIONS: u32 = 1_000;
-/// Begins the names of marks in the target's `meta`.
+/// Prefix of the copy's marks in the target's `meta`.
 const MARK: &str = "copied:";
 /// Name of the mark for deletions.
 const DELETIONS: &str = "copied deletions";
@@ -31,48 +31,48 @@ pub struct Copied {
     pub n_records: u64,
     /// Bytes of their bodies.
     pub n_bytes: u64,
-    /// What was compared in the end, kind by kind, tenant by tenant: the same on both sides.
+    /// What was compared at the end, by kind and tenant: equal on both sides.
     pub kinds: Vec<CopiedKind>,
 }
 
-/// A kind of a tenant, the same on both sides.
+/// A kind of a tenant, equal on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedKind {
     /// The tenant.
     pub tenant: String,
     /// The kind.
     pub kind: &'static str,
-    /// Its records.
+    /// Number of its records.
     pub n_records: u64,
-    /// The sum of their hashes, over ids, versions, bodies and members.
+    /// Sum of the hashes of ids, versions, bodies and members.
     pub checksum: u64,
 }
 
-/// What a copy is doing.
+/// The stage of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyStage {
-    /// Records go over.
+    /// Records are being copied.
     Copying,
-    /// Both sides are read and compared.
+    /// Both sides are being read and compared.
     Comparing,
 }
 
-/// How far a copy is: given after each page.
+/// Progress of a copy, reported after each page.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyProgress<'a> {
     /// The tenant.
     pub tenant: &'a str,
-    /// The kind under way.
+    /// The current kind.
     pub kind: &'static str,
-    /// What is done with it.
+    /// The current stage.
     pub stage: CopyStage,
-    /// Records of the kind that are through: copied by this run or an earlier one, or read for comparison.
+    /// Records of the kind that are done: copied by this run or an earlier one, or read for comparison.
     pub n_done: u64,
     /// Records of the kind in the source.
     pub n_records: u64,
 }
 
-/// Copies every tenant. Tenants that are not in the target are made.
+/// Copies every tenant. Tenants missing in the target are created.
 ///
 /// Errors: a tenant of the target holds other records; the sides differ at the end.
 pub fn copy_catalogue(
@@ -88,7 +88,7 @@ pub fn copy_catalogue(
     Ok(sum)
 }
 
-/// Copies one tenant; both must be open with the same kinds. Does nothing but compare when all is there already.
+/// Copies one tenant; both must be open with the same kinds. If everything is copied already, only compares.
 ///
 /// Errors: the target holds other records; the sides differ at the end.
 pub fn copy_tenant(from: &Tenant, to: &Tenant, report: &mut dyn FnMut(CopyProgress<'_>)) -> Result<Copied> {
@@ -117,19 +117,19 @@ impl Copied {
     }
 }
 
-/// What a target is when a copy begins.
+/// State of the target when a copy begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beginning {
     /// Empty.
     Fresh,
-    /// What an earlier copy has left.
+    /// Holds part of an earlier copy.
     Begun,
-    /// As many records as the source has, and no copy under way: an earlier one is done, or the comparison will
-    /// find what differs.
+    /// Has as many records as the source and no copy under way: an earlier copy is complete, or the comparison will
+    /// find the difference.
     Done,
 }
 
-/// Refuses a target with records that no copy has written.
+/// Returns the state of the target; refuses a target with records that no copy has written.
 fn beginning(from: &Tenant, to: &Tenant, kinds: &[&'static Kind]) -> Result<Beginning> {
     let (mut beginning, mut other) = (Beginning::Fresh, None);
     for kind in kinds {
@@ -221,7 +221,7 @@ fn read_page(view: &mut View<'_>, kind: &'static Kind, after: Option<i64>) -> Re
     Ok(page)
 }
 
-/// The document to insert; its members are staged in the target, chunk by chunk.
+/// Returns the document to insert, after staging its members in the target chunk by chunk.
 fn copy_record(from: &Tenant, to: &Tenant, kind: &'static Kind, record: &Record) -> Result<Document> {
     let document = Document::stored(kind, record.id.clone(), record.body.clone())?;
     if record.list.is_none() {
@@ -236,7 +236,7 @@ fn copy_record(from: &Tenant, to: &Tenant, kind: &'static Kind, record: &Record)
     Ok(document.with_list(ListId(list.0), record.n_members))
 }
 
-/// The chunk of a list that begins at `position` or behind it.
+/// Returns the chunk of a list that begins at or after `position`.
 fn next_chunk(
     from: &Tenant,
     kind: &'static Kind,
@@ -253,7 +253,7 @@ fn next_chunk(
     })
 }
 
-/// Number of records and the sum of their hashes, which no order changes.
+/// Number of records and the sum of their hashes, independent of order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Sum {
     n_records: u64,

@@ -1,7 +1,7 @@
-//! Counts kept up by the difference: how many records of a class have a value.
+//! Incrementally maintained counts: how many records of a class have a value.
 //!
-//! A transaction gathers its differences here; they are written together before the commit, so that a
-//! thousand inserts of one type cost one update of its count.
+//! A transaction accumulates its differences here; they are written together before the commit, so that a thousand
+//! inserts of one type cost one update of its count.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
@@ -15,29 +15,29 @@ use crate::postgres::PgSession;
 use crate::session::{Cell, Flavour, Session};
 use crate::{Class, Counts, Facet, Kind, Result};
 
-/// Stands for all classes together.
+/// The pseudo-class that stands for all classes together.
 pub(crate) const ALL_CLASSES: i64 = 0;
 
 /// The facet that counts records themselves, under the empty value.
 pub(crate) const RECORDS: &str = "";
 
-/// The facet that counts changes of a kind, where sequence numbers alone do not tell that content is new.
+/// The facet that counts changes of a kind where sequence numbers alone do not show new content.
 pub(crate) const CHANGES: &str = "*";
 
-/// The facet that says that the lists of a kind are not counted up to now: a bulk load counts in memory.
+/// The facet that marks the lists of a kind as not up to date: a bulk load counts in memory.
 pub(crate) const BEHIND: &str = "?";
 
-/// Counts that bulk loads keep in memory at most; beyond, they are written.
+/// Maximum number of counts that bulk loads keep in memory; with more, they are written.
 const COUNTS_PUT_OFF: usize = 1_000_000;
 
-/// A list of values, or one value, that a facet counts in records of a class.
+/// A list of values, or one value, that a facet counts in the records of a class.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted {
     pub(crate) kind: &'static Kind,
     /// Index of the facet.
     facet: usize,
     pub(crate) class: Class,
-    /// Of the list or the value.
+    /// Mark of the list or the value.
     mark: Mark,
 }
 
@@ -64,32 +64,32 @@ impl Hash for Counted {
     }
 }
 
-/// How many records have each of the lists, with its values.
+/// How many records have each list, with the values of the list.
 type Lists = HashMap<Counted, (i64, Arc<CountedValues>), MarkHasher>;
-/// One of them.
+/// An entry of [`Lists`].
 pub(crate) type List = (Counted, (i64, Arc<CountedValues>));
 
-/// Differences not written yet. Those of all classes together are summed when they are written.
+/// Differences that are not written yet. Those for all classes together are summed when they are written.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// Records, by kind and class.
     records: HashMap<(&'static str, Class), i64>,
-    /// Records with a list of values: a thousand records with the same hundred values are one entry.
+    /// Records by list of values: a thousand records with the same hundred values are one entry.
     lists: Lists,
     /// Changes, by kind, for [`CHANGES`].
     changes: HashMap<&'static str, i64>,
-    /// Bulk loads that began (true) or ended, by kind.
+    /// Bulk loads that began (true) or ended (false), by kind.
     loads: Vec<(&'static str, bool)>,
 }
 
 impl Counters {
-    /// Counts a record in (`difference` 1) or out (-1).
+    /// Adds a record to the counts (`difference` 1) or removes it (-1).
     pub(crate) fn count(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
         *self.records.entry((kind.name, taken.class)).or_default() += difference;
         self.count_lists(kind, taken, difference);
     }
 
-    /// A record that is counted goes over to another class; its facets are not touched.
+    /// Moves a counted record to another class; its facets are unchanged.
     pub(crate) fn move_record(&mut self, kind: &'static Kind, from: Class, to: Class) {
         if from != to {
             *self.records.entry((kind.name, from)).or_default() -= 1;
@@ -97,7 +97,7 @@ impl Counters {
         }
     }
 
-    /// Counts a record of a class in or out, and only those of its facets that are `meant`.
+    /// Adds or removes a record of a class, with only those of its facets that are `meant`.
     pub(crate) fn count_partly(
         &mut self,
         kind: &'static Kind,
@@ -110,7 +110,7 @@ impl Counters {
         self.count_facets(kind, taken, difference, meant);
     }
 
-    /// Counts some of the facets of a record that is counted already.
+    /// Counts some facets of a record that is already counted.
     pub(crate) fn count_facets(
         &mut self,
         kind: &'static Kind,
@@ -124,37 +124,37 @@ impl Counters {
         }
     }
 
-    /// Notes a change of a record, for [`CHANGES`].
+    /// Records a change of a record, for [`CHANGES`].
     pub(crate) fn note_change(&mut self, kind: &'static Kind) {
         *self.changes.entry(kind.name).or_default() += 1;
     }
 
-    /// From here on, lists of a kind may be counted in memory; see [`PutOff`].
+    /// Begins a load: from here on, lists of a kind may be counted in memory; see [`PutOff`].
     pub(crate) fn begin_load(&mut self, kind: &'static Kind) {
         self.loads.push((kind.name, true));
     }
 
-    /// The load is over: the lists are written with this transaction.
+    /// Ends a load: the lists are written with this transaction.
     pub(crate) fn end_load(&mut self, kind: &'static Kind) {
         self.loads.push((kind.name, false));
     }
 
-    /// Whether no load begins or ends.
+    /// Returns whether no load begins or ends.
     pub(crate) fn loads_nothing(&self) -> bool {
         self.loads.is_empty()
     }
 
-    /// Counts the lists of a record that is counted already.
+    /// Counts the lists of a record that is already counted.
     pub(crate) fn count_lists(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
         self.count_facets(kind, taken, difference, |_| true);
     }
 
-    /// How many lists are gathered.
+    /// Returns the number of accumulated lists.
     pub(crate) fn n_lists(&self) -> usize {
         self.lists.len()
     }
 
-    /// Takes over the differences of a part that succeeded.
+    /// Merges the differences of a part that succeeded.
     pub(crate) fn absorb(&mut self, part: Self) {
         fn add<K: Eq + Hash>(own: &mut HashMap<K, i64>, part: HashMap<K, i64>) {
             for (key, difference) in part {
@@ -169,12 +169,12 @@ impl Counters {
         self.loads.extend(part.loads);
     }
 
-    /// Writes the differences, in the order of their keys, so that concurrent writers meet in one order.
+    /// Writes the differences in key order, so that concurrent writers lock counts in the same order.
     pub(crate) fn flush(&mut self, session: &mut Session<'_>) -> Result<()> {
         self.flush_with(session, &[])
     }
 
-    /// The same together with others.
+    /// Writes the differences together with others.
     pub(crate) fn flush_with(&mut self, session: &mut Session<'_>, more: &[Count<'_>]) -> Result<()> {
         let lists = self.take_lists();
         let all = self.drain(&lists, more);
@@ -200,7 +200,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes the differences in one flight with the commit.
+    /// Sends the differences in one flight with the commit.
     pub(crate) fn commit(mut self, session: &mut PgSession) -> Result<()> {
         let lists = self.take_lists();
         let all = self.drain(&lists, &[]);
@@ -211,7 +211,7 @@ impl Counters {
         session.commit(Some((ADD_ALL, &values)))
     }
 
-    /// Takes the lists out that may be counted as wholes.
+    /// Removes and returns the lists that may be counted as wholes.
     pub(crate) fn take_long_lists(&mut self) -> Vec<List> {
         let is_long = |list: &Counted, counted: &mut (i64, Arc<CountedValues>)| {
             let counts = list.kind.facets[list.facet].counts;
@@ -220,7 +220,7 @@ impl Counters {
         self.lists.extract_if(is_long).collect()
     }
 
-    /// Such a list, to be counted value by value.
+    /// Puts such a list back, to be counted value by value.
     pub(crate) fn put_back(&mut self, (list, counted): List) {
         self.lists.insert(list, counted);
     }
@@ -229,7 +229,7 @@ impl Counters {
         self.lists.drain().filter(|it| it.1.0 != 0).collect()
     }
 
-    /// What is to be added to each count, in the order of their keys.
+    /// Returns the amount to add to each count, in key order.
     fn drain<'d>(&mut self, lists: &'d [List], more: &[Count<'d>]) -> Vec<Difference<'d>> {
         let mut facets: BTreeMap<(&'static str, &'static str), Vec<InFacet<'d>>> = BTreeMap::new();
         for (kind, facet, class, value, n) in more {
@@ -261,21 +261,21 @@ impl Counters {
     }
 }
 
-/// What bulk loads into empty kinds have counted and not written: a million records of random values change a million
-/// counts over and over, which in memory costs a tenth. Readers that find [`BEHIND`] compute; a tenant that was left
-/// so is counted anew from its bodies when it is opened.
+/// Counts of bulk loads into empty kinds that are not written yet: a million records of random values change a million
+/// counts over and over, which costs only a tenth as much in memory. Readers that find [`BEHIND`] compute the counts
+/// themselves; a tenant left in that state has its counts recomputed from the bodies when it is opened.
 #[derive(Debug, Default)]
 pub(crate) struct PutOff {
     kinds: Vec<&'static str>,
     counts: HashMap<Counted, (i64, String), MarkHasher>,
 }
 
-/// What a batch changes of [`PutOff`] once it is committed.
+/// How a batch changes [`PutOff`] once it is committed.
 #[derive(Debug, Default)]
 pub(crate) struct Settlement {
     kinds: Vec<&'static str>,
     kept: Lists,
-    /// Whether what was put off is written with the batch.
+    /// Whether the deferred counts are written with the batch.
     is_written: bool,
     /// Kinds whose load ended.
     pub(crate) ended: Vec<&'static str>,
@@ -285,12 +285,12 @@ pub(crate) struct Settlement {
 pub(crate) type Count<'a> = (&'static str, &'static str, Class, &'a str, i64);
 
 impl PutOff {
-    /// Whether no load is under way.
+    /// Returns whether no load is under way.
     pub(crate) fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// Writes the differences but those that can wait, with those that cannot any longer.
+    /// Writes the differences except those that can wait, plus deferred ones that can wait no longer.
     pub(crate) fn flush(&self, counters: &mut Counters, session: &mut Session<'_>) -> Result<Settlement> {
         let mut now = Settlement { kinds: self.kinds.clone(), ..Settlement::default() };
         for (kind, begins) in std::mem::take(&mut counters.loads) {
@@ -318,7 +318,7 @@ impl PutOff {
         Ok(now)
     }
 
-    /// The batch is committed.
+    /// Applies a batch after its commit.
     pub(crate) fn committed(&mut self, batch: Settlement) {
         self.kinds = batch.kinds;
         if batch.is_written {
@@ -338,20 +338,20 @@ impl PutOff {
     }
 }
 
-/// Says that the lists of a kind are not counted up to now.
+/// Marks the lists of a kind as not up to date.
 pub(crate) fn mark_behind(session: &mut Session<'_>, kind: &str) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO facet (kind, facet, class, value, n) VALUES (?1, ?2, ?3, '', 1)";
     session.execute(sql, &[kind.into(), BEHIND.into(), ALL_CLASSES.into()]).map(|_| ())
 }
 
-/// Says that they are.
+/// Removes that mark.
 pub(crate) fn unmark_behind(session: &mut Session<'_>, kind: &str) -> Result<()> {
     session
         .execute("DELETE FROM facet WHERE kind = ?1 AND facet = ?2", &[kind.into(), BEHIND.into()])
         .map(|_| ())
 }
 
-/// Whether the lists of a kind are not counted up to now; never so in PostgreSQL.
+/// Returns whether the lists of a kind are not up to date; never so in PostgreSQL.
 pub(crate) fn is_behind(session: &mut Session<'_>, kind: &str) -> Result<bool> {
     if session.flavour() == Flavour::Postgres {
         return Ok(false);
@@ -363,7 +363,7 @@ pub(crate) fn is_behind(session: &mut Session<'_>, kind: &str) -> Result<bool> {
 /// Class, value, difference.
 type InFacet<'d> = (i64, &'d str, i64);
 
-/// What is to be added to a count.
+/// The amount to add to a count.
 struct Difference<'d> {
     kind: &'static str,
     facet: &'static str,
@@ -373,7 +373,7 @@ struct Difference<'d> {
 }
 
 impl Difference<'_> {
-    /// Binds what tells the count from others.
+    /// Binds the parameters that identify the count.
     fn bind_place(&self, statement: &mut CachedStatement<'_>) -> Result<()> {
         statement.raw_bind_parameter(1, self.kind)?;
         statement.raw_bind_parameter(2, self.facet)?;
@@ -382,7 +382,7 @@ impl Difference<'_> {
     }
 }
 
-/// The slot, then a list for each column.
+/// Returns the slot, followed by a list for each column.
 fn postgres_values(all: &[Difference<'_>], slot: i64) -> [Cell; 6] {
     let texts = |text: &dyn Fn(&Difference<'_>) -> Cell| Cell::Set(all.iter().map(text).collect());
     [

@@ -1,4 +1,4 @@
-//! A record on its way in: its body as bytes, and what the kind's declaration takes out of it.
+//! A record to be written: its body as bytes, and what the kind's declaration extracts from it.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -18,8 +18,8 @@ use crate::session::Cell;
 use crate::strings::unique_strings;
 use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Texts, Type};
 
-/// A record ready to be written. Making one serialises the body and reads it once; writers do that
-/// outside the transaction.
+/// A record ready to be written. Creating one serialises the body and reads it once; writers do this outside the
+/// transaction.
 #[derive(Debug, Clone)]
 pub struct Document {
     pub(crate) kind: &'static Kind,
@@ -30,7 +30,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Serialises `body` and takes out what `kind` declares.
+    /// Serialises `body` and extracts what `kind` declares.
     ///
     /// Errors: the id holds a NUL character, which not every engine stores; the body cannot be written as JSON.
     pub fn new(kind: &'static Kind, id: impl Into<String>, body: &Json) -> Result<Self> {
@@ -40,8 +40,8 @@ impl Document {
         Ok(Self { kind, id, body: bytes, taken: Taken::from(kind, body), list: None })
     }
 
-    /// The same with a member of which `body` holds only the place, as `{}`. Nothing but [`Counts::Strings`] may be
-    /// taken from it.
+    /// Creates a document with a member that `body` holds only as the placeholder `{}`. Only [`Counts::Strings`] may
+    /// extract anything from that member.
     ///
     /// Errors: as for [`Document::new`].
     pub fn with_part(kind: &'static Kind, id: impl Into<String>, body: &Json, part: &Part) -> Result<Self> {
@@ -51,8 +51,8 @@ impl Document {
         Ok(Self { kind, id, body: bytes, taken: Taken::with_part(kind, body, Some(part)), list: None })
     }
 
-    /// The same with the bytes that are to be stored, for dialects whose JSON is spaced in its own way. The
-    /// caller vouches that they are `body`.
+    /// Creates a document with the given bytes as the stored body, for dialects that format JSON in their own way. The
+    /// caller guarantees that they represent `body`.
     ///
     /// Errors: the id holds a NUL character.
     pub fn with_bytes(
@@ -66,42 +66,42 @@ impl Document {
         Ok(Self { kind, id, body: bytes.into(), taken: Taken::from(kind, body), list: None })
     }
 
-    /// As it is stored already. Errors: the bytes are not JSON.
+    /// Creates a document from a stored body. Errors: the bytes are not JSON.
     pub(crate) fn stored(kind: &'static Kind, id: String, bytes: Bytes) -> Result<Self> {
         let body = serde_json::from_slice(&bytes)
             .map_err(|error| StoreError::Damaged(format!("{} {id:?}: {error}", kind.name)))?;
         Ok(Self { kind, id, taken: Taken::from(kind, &body), body: bytes, list: None })
     }
 
-    /// With a list of `n_members` members that was written before with [`crate::Txn::append_members`].
+    /// Adds a list of `n_members` members that was written before with [`crate::Txn::append_members`].
     pub fn with_list(mut self, list: ListId, n_members: u64) -> Self {
         self.list = Some((list, n_members));
         self
     }
 
-    /// The id.
+    /// Returns the id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The body as it will be stored.
+    /// Returns the body as it will be stored.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 }
 
-/// A member of a body that its writer holds as JSON text: a large one costs less than as values.
+/// A member of a body held as JSON text, which costs less than parsed values when it is large.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// The member's name.
     pub name: &'static str,
     /// Its value, an object.
     pub json: Box<RawValue>,
-    /// What [`Counts::Strings`] would take from it.
+    /// What [`Counts::Strings`] would extract from it.
     pub strings: Texts,
 }
 
-/// A body with a part in its place.
+/// A body with a part in the place of its placeholder.
 struct Whole<'w>(&'w Json, &'w Part);
 
 impl Serialize for Whole<'_> {
@@ -119,21 +119,22 @@ impl Serialize for Whole<'_> {
     }
 }
 
-/// The values that one facet counts in a record, without doubles. Records of one instrument mostly have the same in the
-/// same order, so that a batch of writes counts equal lists together: hence the marks, made on the caller's thread.
+/// The distinct values that one facet counts in a record. Records of one instrument mostly have the same values in the
+/// same order, so a batch of writes counts equal lists together: the marks, computed on the caller's thread, serve
+/// this.
 #[derive(Debug)]
 pub(crate) struct CountedValues {
     mark: Mark,
     values: Vec<(Mark, String)>,
 }
 
-/// Long lists that a thread remembers, each in the place that its mark says.
+/// Number of long lists that a thread remembers, each in the slot that its mark selects.
 const KNOWN_LISTS: usize = 64;
-/// Values from which on a list is long: making it anew costs more than looking for it.
+/// Number of values from which a list is long: rebuilding it costs more than looking it up.
 const LONG_LIST: usize = 8;
 
 impl CountedValues {
-    /// The list; a long one may be an equal one that this thread has made lately.
+    /// Returns the list; for a long one perhaps an equal list that this thread built recently.
     fn known_or_new(values: &Texts) -> Arc<Self> {
         thread_local! {
             static KNOWN: RefCell<Vec<Option<Arc<CountedValues>>>> = const { RefCell::new(Vec::new()) };
@@ -156,7 +157,7 @@ impl CountedValues {
         let mut values: Vec<(Mark, String)> = values.iter().map(|it| (Mark::of(it), it.to_owned())).collect();
         let mut marks: Vec<Mark> = values.iter().map(|it| it.0).collect();
         marks.sort_unstable();
-        // Lists are hardly ever sets only by sorting: equal marks say when one may not be.
+        // Most lists have no duplicates and need no sorting: equal marks show when there may be some.
         if marks.windows(2).any(|pair| pair[0] == pair[1]) {
             sort_set(&mut values);
         }
@@ -167,7 +168,7 @@ impl CountedValues {
         LONG_LIST <= self.values.len()
     }
 
-    /// Of the list.
+    /// Returns the mark of the list.
     pub(crate) fn mark(&self) -> Mark {
         self.mark
     }
@@ -187,7 +188,7 @@ impl PartialEq for CountedValues {
     }
 }
 
-/// A body as bytes, which take no more memory than they need: thousands of them wait in an import.
+/// Serialises a body into bytes without spare capacity: thousands of them wait in an import.
 fn serialized(body: &impl Serialize) -> serde_json::Result<Bytes> {
     thread_local! {
         static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -213,7 +214,7 @@ fn check_id(kind: &Kind, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a declaration takes out of a body.
+/// What a declaration extracts from a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Taken {
     /// Class of the record and the object of its class fields, as JSON text.
@@ -221,7 +222,7 @@ pub(crate) struct Taken {
     pub(crate) class_text: Arc<str>,
     /// One cell for each [`Arity::One`] column, in declared order.
     pub(crate) cells: Vec<Cell>,
-    /// (index of the column, value) for [`Arity::Many`] columns, without doubles.
+    /// (index of the column, value) for [`Arity::Many`] columns, without duplicates.
     pub(crate) many: Vec<(usize, Cell)>,
     /// (index of the facet, its values), for each facet that has any.
     pub(crate) counted: Vec<(usize, Arc<CountedValues>)>,
@@ -236,7 +237,7 @@ impl Taken {
         Self::with_part(kind, body, None)
     }
 
-    /// `part` is what `body` holds only the place of.
+    /// Extracts what `kind` declares; `part` is the member for which `body` holds only a placeholder.
     fn with_part(kind: &'static Kind, body: &Json, part: Option<&Part>) -> Self {
         let class_text: Arc<str> = class_text(kind, body).into();
         let mut taken = Self {
@@ -284,7 +285,7 @@ impl Taken {
     }
 }
 
-/// The text of a stored body that a search finds; empty when the kind has no text.
+/// Returns the text of a stored body that searches look in; empty when the kind has no text.
 pub(crate) fn searched_text(kind: &Kind, body: &[u8]) -> serde_json::Result<String> {
     match kind.text {
         Text::None => Ok(String::new()),
@@ -323,24 +324,24 @@ pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl Fn
     }
 }
 
-/// The day of an instant as `YYYY-MM-DD`.
+/// Returns the day of an instant as `YYYY-MM-DD`.
 pub(crate) fn day_text(ms: i64) -> Option<String> {
     let date = OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)).ok()?.date();
     Some(format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
 }
 
-/// The class of the object of class fields: 63 bits of its SHA-256 hash, so that every server comes to the same number
-/// without asking, and nobody finds fields that have the number of somebody else's. Whoever stores a class compares its
-/// text with the one that the number stands for, so two texts never share a class. 0 stands for all classes together
-/// and is never given.
+/// Returns the class of the object of class fields: 63 bits of its SHA-256 hash, so that every server computes the same
+/// number without coordination, and nobody can construct fields with the number of somebody else's. Before a class is
+/// stored, its text is compared with the one that the number stands for, so two texts never share a class. 0 stands for
+/// all classes together and is never returned.
 pub(crate) fn class_of(class_text: &str) -> Class {
     let hash: [u8; 32] = Sha256::digest(class_text.as_bytes()).into();
     let [a, b, c, d, e, f, g, h, ..] = hash;
     Class((u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1).max(1).cast_signed())
 }
 
-/// FNV-1a, begun with a hash of what came before (0 for nothing). For sums that guard against accidents; nothing that
-/// somebody may want to forge rests on it.
+/// Computes FNV-1a, continuing from the hash of what came before (0 for nothing). For checksums against accidents only;
+/// nothing that somebody may want to forge depends on it.
 pub(crate) fn fnv(bytes: &[u8], before: u64) -> u64 {
     bytes.iter().fold(before ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -364,7 +365,7 @@ pub(crate) fn class_text(kind: &Kind, body: &Json) -> String {
     text
 }
 
-/// Lists in a class are sets: their order and doubles do not make another class.
+/// Lists in a class are sets: order and duplicates do not make a different class.
 fn sorted_list(list: &[Json]) -> String {
     let mut texts: Vec<String> = list.iter().map(Json::to_string).collect();
     texts.sort_unstable();
@@ -404,7 +405,7 @@ fn each_text(body: &Json, path: &str, visit: &mut impl FnMut(String)) {
     });
 }
 
-/// The text as every engine's columns hold it: PostgreSQL has no NUL character in texts.
+/// Returns the text as every engine's columns can store it: PostgreSQL allows no NUL character in texts.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     match memchr::memchr(0, text.as_bytes()) {
         None => Cow::Borrowed(text),
@@ -424,7 +425,7 @@ fn push_strings(value: &Json, text: &mut String) {
     }
 }
 
-/// A number as it is compared: 2.0 is 2.
+/// Returns a number as it is compared: 2.0 equals 2.
 fn number_cell(number: &serde_json::Number) -> Option<Cell> {
     match number.as_i64() {
         Some(whole) => Some(Cell::Int(whole)),
@@ -432,7 +433,7 @@ fn number_cell(number: &serde_json::Number) -> Option<Cell> {
     }
 }
 
-/// The text under which a number is counted.
+/// Returns the text under which a number is counted.
 fn number_text(number: &serde_json::Number) -> String {
     match number_cell(number) {
         Some(Cell::Int(whole)) => whole.to_string(),

@@ -1,6 +1,6 @@
-//! Why the store could not do what was asked.
+//! The errors of the store.
 
-/// A refusal or failure of the store. A write that ends in one changed nothing.
+/// A refusal or failure of the store. A write that returns one has changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A record, or a value of a unique column, exists already.
@@ -13,7 +13,7 @@ pub enum StoreError {
         /// The value that is taken.
         value: String,
     },
-    /// A record to change or delete is not there.
+    /// A record to change or delete does not exist.
     #[error("{kind}: no record with id {id:?}")]
     Missing {
         /// Name of the kind.
@@ -39,8 +39,8 @@ pub enum StoreError {
         /// Seconds after which a retry makes sense.
         retry_after_s: u32,
     },
-    /// A kind is being made anew after its declaration changed, and this needs what is not made yet; try again after
-    /// `retry_after_s` seconds.
+    /// A kind is being rebuilt after its declaration changed, and this needs a part that is not rebuilt yet; try again
+    /// after `retry_after_s` seconds.
     #[error(
         "{kind} is being made anew for this version, and this needs what is not made yet; try again in {retry_after_s} s"
     )]
@@ -61,10 +61,10 @@ pub enum StoreError {
         "{0:?} cannot name a tenant: expected 1 to 63 of a-z, 0-9, `-`, `_`, beginning with a letter or digit"
     )]
     TenantName(String),
-    /// A kind that this program does not declare.
+    /// The program declares no such kind.
     #[error("no kind named {0:?}")]
     UnknownKind(String),
-    /// The query asks for more than a bound allows, or is not well formed.
+    /// The query exceeds a limit or is not well formed.
     #[error("query: {0}")]
     Query(String),
     /// The data was written by a newer version of the program.
@@ -79,7 +79,7 @@ pub enum StoreError {
         /// Newest format known here.
         known: i64,
     },
-    /// What is stored does not make sense; `pinakes check` says more.
+    /// The stored data is inconsistent; `pinakes check` says more.
     #[error("damaged: {0}; run `pinakes check`, restore from a backup if it confirms this")]
     Damaged(String),
     /// The server is shutting down.
@@ -88,10 +88,10 @@ pub enum StoreError {
     /// The disk is full; nothing of the write was kept.
     #[error("no space left for {0}; free some and try again")]
     Full(String),
-    /// A search index failed; it is made anew.
+    /// A search index failed; it is rebuilt.
     #[error("search index: {0}")]
     Index(String),
-    /// A read ran past its bound and was stopped.
+    /// A read exceeded its time limit and was stopped.
     #[error(
         "the read took longer than limits.read_timeout_ms allows; narrow the condition or raise the limit"
     )]
@@ -99,23 +99,23 @@ pub enum StoreError {
     /// The commit that many writes shared failed; none of them was kept.
     #[error("the commit failed, nothing was written: {0}")]
     Commit(String),
-    /// A committed write could not be flushed to the disk, which is told in the text.
+    /// A committed write could not be flushed to disk, as the text says.
     #[error(
         "the disk did not take the log: {0}; whether this write is kept shows when the server is started anew, and nothing is written until then"
     )]
     NotFlushed(String),
-    /// Nothing is written any more, since the log could not be flushed: what is on disk is not known.
+    /// The tenant accepts no more writes, since the log could not be flushed: what is on disk is unknown.
     #[error(
         "nothing is written any more, because the log could not be flushed before ({0}); start the server anew"
     )]
     Halted(String),
-    /// The closure of a write panicked; nothing of it was kept.
+    /// The closure of a write panicked; nothing of the write was kept.
     #[error("a write stopped by an internal fault; nothing of it was kept")]
     Panicked,
-    /// The write lost against others that changed the same records, however often it ran again.
+    /// The write conflicted with others that changed the same records, on every retry.
     #[error("too many changes to the same records at once: {0}; try again")]
     Conflict(String),
-    /// A job is no longer this owner's: its lease ended and another took it, or it was taken out of its queue.
+    /// A job no longer belongs to this owner: its lease ended and another took it, or it was removed from its queue.
     #[error(
         "the lease of job {id:?} in {queue} is lost: it ended and another took the job, or the job was cancelled"
     )]
@@ -125,11 +125,10 @@ pub enum StoreError {
         /// The job.
         id: String,
     },
-    /// The database does not answer, or refuses us; nothing of the write was kept.
+    /// The database does not respond or refuses the connection; nothing of the write was kept.
     #[error("the database cannot be used: {0}")]
     Unavailable(String),
-    /// The connection was lost in the middle of a commit: the write may be there or not. It was not
-    /// acknowledged.
+    /// The connection was lost during a commit: the write may or may not be stored. It was not acknowledged.
     #[error("the connection was lost while committing, the write may or may not be there: {0}")]
     Uncertain(String),
     /// The database refused a statement.
@@ -137,7 +136,7 @@ pub enum StoreError {
     Postgres {
         /// The five characters of its error code.
         code: String,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// The embedded engine failed.
@@ -148,14 +147,14 @@ pub enum StoreError {
     Io {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        // The index of the log lies in a file of its own, which the engine cannot make on a full disk.
+        // The index of the write-ahead log is a file of its own, which the engine cannot create on a full disk.
         let is_without_index =
             |it: &rusqlite::ffi::Error| it.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
         if error.sqlite_error().is_some_and(is_without_index) {
@@ -183,10 +182,10 @@ impl From<tantivy::TantivyError> for StoreError {
     }
 }
 
-/// What a call of the store gives.
+/// The result of a call to the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Says that declarations have changed since the tenant was opened.
+/// Returns the error for declarations that changed since the tenant was opened.
 pub(crate) fn outdated() -> StoreError {
     StoreError::Unavailable(
         "another version of pinakes has opened this tenant and made its declarations its own; run one of the two".to_owned(),

@@ -1,5 +1,5 @@
-//! Conditions evaluated on a body in memory: what the SQL of the engines must agree with, and what
-//! decides the conditions that no column answers.
+//! Evaluates conditions on a body in memory: the reference that the SQL of both engines must agree with, and the way to
+//! decide conditions that no column answers.
 
 use std::cmp::Ordering;
 
@@ -10,13 +10,13 @@ use time::format_description::well_known::Iso8601;
 use crate::fold::fold;
 use crate::{End, Expr, Path, Value};
 
-/// Whether a body satisfies a condition. [`Expr::Text`] and [`Expr::Ids`] are not about the body alone:
-/// they hold here, and are decided by the engine.
+/// Returns whether a body satisfies a condition. [`Expr::Text`] and [`Expr::Ids`] do not depend on the body alone: they
+/// count as true here and are decided by the engine.
 pub fn matches(expr: &Expr, body: &Json) -> bool {
     matches_with(expr, body, &|_| true)
 }
 
-/// The same, asking `decided` about conditions that are not about the body alone.
+/// Returns whether a body satisfies a condition, calling `decided` for conditions that do not depend on the body alone.
 pub(crate) fn matches_with(expr: &Expr, body: &Json, decided: &dyn Fn(&Expr) -> bool) -> bool {
     match expr {
         Expr::All => true,
@@ -48,7 +48,7 @@ pub(crate) fn matches_with(expr: &Expr, body: &Json, decided: &dyn Fn(&Expr) -> 
     }
 }
 
-/// Milliseconds since 1970 of a date or date-time in ISO 8601; without an offset it is UTC.
+/// Returns the milliseconds since 1970 of a date or date-time in ISO 8601; without an offset it is UTC.
 pub(crate) fn instant_ms(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
     if bytes.len() < 10 || bytes[4] != b'-' || bytes[7] != b'-' {
@@ -66,7 +66,7 @@ pub(crate) fn instant_ms(text: &str) -> Option<i64> {
     i64::try_from(parsed.unix_timestamp_nanos() / 1_000_000).ok()
 }
 
-/// The form that stored bodies use, `YYYY-MM-DDTHH:mm:ss.sssZ`, without the general parser.
+/// Parses the form that stored bodies use, `YYYY-MM-DDTHH:mm:ss.sssZ`, without the general parser.
 fn canonical_instant_ms(text: &[u8]) -> Option<i64> {
     if text.len() != 24 || text[10] != b'T' || text[19] != b'.' || text[23] != b'Z' {
         return None;
@@ -111,7 +111,7 @@ fn equals(found: &Json, value: &Value) -> bool {
     }
 }
 
-/// Calls `test` with each value at the path, entering lists on the way and at the end.
+/// Calls `test` with each value at the path, descending into lists on the way and at the end.
 fn any_value(at: &Json, steps: &[String], test: &mut impl FnMut(&Json) -> bool) -> bool {
     match (at, steps) {
         (Json::Array(list), []) => list.iter().any(&mut *test),
@@ -125,7 +125,7 @@ fn any_value(at: &Json, steps: &[String], test: &mut impl FnMut(&Json) -> bool) 
     }
 }
 
-/// Calls `test` with each list that stands at the path itself.
+/// Calls `test` with each list at the path itself.
 fn any_list(at: &Json, steps: &[String], test: &mut impl FnMut(&[Json]) -> bool) -> bool {
     match (at, steps) {
         (Json::Array(list), []) => test(list),
@@ -178,7 +178,7 @@ fn in_range(found: &Json, lower: &End, upper: &End) -> bool {
         }
 }
 
-/// Order of a found value against one in a condition; `None` when their types differ.
+/// Compares a value of a body with one of a condition; `None` when their types differ.
 pub(crate) fn compare(found: &Json, value: &Value) -> Option<Ordering> {
     match (found, value) {
         (Json::Bool(a), Value::Boolean(b)) => Some(a.cmp(b)),
@@ -194,7 +194,7 @@ pub(crate) fn compare(found: &Json, value: &Value) -> Option<Ordering> {
     }
 }
 
-/// Total order of values for sorting, as MongoDB has it: absent and null, numbers, strings, objects,
+/// Compares values in the total order used for sorting, which is MongoDB's: absent and null, numbers, strings, objects,
 /// lists (by their smallest element when ascending), booleans.
 pub(crate) fn sort_order(a: Option<&Json>, b: Option<&Json>) -> Ordering {
     let rank = |it: Option<&Json>| match it {
@@ -217,7 +217,7 @@ pub(crate) fn sort_order(a: Option<&Json>, b: Option<&Json>) -> Ordering {
     }
 }
 
-/// The first value at a path, lists entered at their first element: what a sort compares.
+/// Returns the first value at a path, taking the first element of each list: the value that a sort compares.
 pub(crate) fn value_at<'a>(at: &'a Json, steps: &[String]) -> Option<&'a Json> {
     match (at, steps) {
         (_, []) => Some(at),
@@ -227,7 +227,7 @@ pub(crate) fn value_at<'a>(at: &'a Json, steps: &[String]) -> Option<&'a Json> {
     }
 }
 
-/// Calls `visit` with each scalar at a dotted path, lists entered.
+/// Calls `visit` with each scalar at a dotted path, descending into lists.
 pub(crate) fn each_at<'a>(at: &'a Json, dotted: &str, visit: &mut impl FnMut(&'a Json)) {
     let (step, rest) = match dotted.split_once('.') {
         Some((step, rest)) => (step, Some(rest)),

@@ -1,9 +1,9 @@
-//! How reads were answered, for those who ask: a line for each list, count and set of facets.
+//! Explains how reads were answered: a line for each list, count and set of facets.
 
 use std::cell::RefCell;
 use std::time::Instant;
 
-/// Who is told.
+/// The receiver of the lines.
 pub(crate) type Told = Box<dyn Fn(String)>;
 
 struct Notes {
@@ -16,7 +16,7 @@ thread_local! {
     static NOTES: RefCell<Option<Notes>> = const { RefCell::new(None) };
 }
 
-/// Takes the notes away when what they were for is over, however it ends.
+/// Removes the receiver when the explained work ends, however it ends.
 struct Until;
 
 impl Drop for Until {
@@ -25,7 +25,7 @@ impl Drop for Until {
     }
 }
 
-/// Runs `work`, which reads on this thread, and tells a line for each answer on the way: the kind, which index or scan
+/// Runs `work`, which reads on this thread, and passes `tell` a line for each answer: the kind, which index or scan
 /// answered, and how long it took.
 pub fn explained<R>(tell: Box<dyn Fn(String)>, work: impl FnOnce() -> R) -> R {
     NOTES.set(Some(Notes { tell, since: Instant::now() }));
@@ -33,7 +33,7 @@ pub fn explained<R>(tell: Box<dyn Fn(String)>, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Tells a line, when somebody asks.
+/// Passes a line to the receiver, if there is one.
 pub(crate) fn note(line: impl FnOnce() -> String) {
     NOTES.with_borrow_mut(|notes| {
         let Some(notes) = notes else { return };

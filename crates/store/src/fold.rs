@@ -1,14 +1,14 @@
-//! Text without case and accents: how library systems compare names, titles and barcodes.
+//! Folding of case and accents: how library systems compare names, titles and barcodes.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// The text in lower case and without accents: `Élan` and `ELAN` give `elan`. Folding twice changes nothing.
+/// Returns the text in lower case and without accents: `Élan` and `ELAN` give `elan`. Folding twice changes nothing.
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    // Lower case first: `İ` becomes an `i` with a dot above, which is a mark.
+    // Lower case first: `İ` becomes an `i` followed by a combining dot above, which is then removed as a mark.
     text.chars()
         .flat_map(char::to_lowercase)
         .nfkd()

@@ -1,13 +1,13 @@
-//! How identifiers are compared: byte for byte, except DOIs, which mean the same in any case and with any resolver in front.
+//! How identifiers are compared: byte for byte, except DOIs, for which case and any resolver prefix are ignored.
 
 /// The scheme of DOIs.
 const DOI: &str = "doi";
 
-/// What is written before a DOI, in lower case; the longer ones first.
+/// Prefixes of DOIs, in lower case; the longer ones first.
 const DOI_PREFIXES: [&str; 5] =
     ["https://dx.doi.org/", "http://dx.doi.org/", "https://doi.org/", "http://doi.org/", "doi:"];
 
-/// The text that an identifier is kept and found by.
+/// Returns the text under which an identifier is stored and looked up.
 pub(crate) fn key(scheme: &str, text: &str) -> String {
     if scheme != DOI {
         return text.to_owned();
@@ -17,8 +17,8 @@ pub(crate) fn key(scheme: &str, text: &str) -> String {
     bare.map_or_else(|| lower.clone(), str::to_owned)
 }
 
-/// Whether identifiers of a scheme are compared by another text than their own: a kind that has some is indexed anew
-/// when that changes.
+/// Returns whether identifiers of a scheme are compared by a text other than their own: a kind that has some is
+/// reindexed when that changes.
 pub(crate) fn is_folded(scheme: &str) -> bool {
     scheme == DOI
 }

@@ -1,4 +1,4 @@
-//! What a kind of record is: declared as data by a dialect, made into tables and indexes by the store.
+//! Declarations of kinds of records: data from a dialect, from which the store derives tables and indexes.
 
 use serde_json::{Map, Value};
 
@@ -12,39 +12,40 @@ const OWN_COLUMNS: [&str; 9] =
 /// A kind of record. Declared once as a `static`; its name is unique over all dialects.
 #[derive(Debug)]
 pub struct Kind {
-    /// Lower-case letters, digits and `_`, e.g. `scicat_dataset`: part of table names.
+    /// Lower-case letters, digits and `_`, e.g. `scicat_dataset`; part of table names.
     pub name: &'static str,
     /// Dotted path in the body that repeats the record's id, so that conditions on it use the id's index.
     pub id_path: Option<&'static str>,
-    /// Fields of the body that queries and sorts reach without reading bodies.
+    /// Fields of the body that queries and sorts use without reading bodies.
     pub columns: &'static [Column],
-    /// Ordered indexes over columns. Each costs a tree update on every write.
+    /// Ordered indexes over columns. Each costs a B-tree update on every write.
     pub indexes: &'static [Index],
-    /// Values that are counted as records come and go.
+    /// Values that are counted incrementally over the records.
     pub facets: &'static [Facet],
     /// Paths (top-level field names) whose values together decide who may see a record. Records with
     /// equal values share a class; conditions on these fields are answered from the few classes.
     pub class_fields: &'static [&'static str],
-    /// What of the body a text search finds.
+    /// The part of the body that a text search looks in.
     pub text: Text,
     /// What the search index holds of a record. A kind with text has an index in any case.
     pub search: Search,
-    /// Paths of text columns with one value in which people look for parts of texts: regular expressions and substrings
-    /// there are answered without reading all texts. Each costs the search index some thirty terms a record.
+    /// Paths of single-valued text columns in which people search for parts of texts: regular expressions and
+    /// substrings on them are answered without reading all texts. Each costs the search index about thirty terms per
+    /// record.
     pub patterns: &'static [&'static str],
-    /// Lists that are browsed, see [`View::browse`](crate::View::browse); a kind with some has a search index. Not for kinds
-    /// whose records have classes.
+    /// Lists that can be browsed, see [`View::browse`](crate::View::browse); a kind with any has a search index. Not
+    /// for kinds whose records have classes.
     pub lists: &'static [Listing],
-    /// Names of the record that hold across kinds (DOI, barcode, …).
+    /// Identifiers of the record that are valid across kinds (DOI, barcode, …).
     pub identifiers: &'static [Identifier],
     /// References to other records.
     pub links: &'static [Link],
-    /// Name of the list field whose members are kept as child rows, outside the body.
+    /// Name of the list field whose members are stored as child rows, outside the body.
     pub members: Option<&'static str>,
 }
 
 impl Kind {
-    /// A kind with a name and nothing else, to be completed by struct update syntax.
+    /// Returns a kind with a name and nothing else, to be completed by struct update syntax.
     pub const fn named(name: &'static str) -> Self {
         Self {
             name,
@@ -63,28 +64,28 @@ impl Kind {
         }
     }
 
-    /// The same declaration once more.
+    /// Returns a copy of the declaration.
     pub(crate) const fn again(&self) -> Self {
         Self { ..*self }
     }
 
-    /// The column that holds `path`, if one was declared for it.
+    /// Returns the column declared for `path`, if any.
     pub fn column_of(&self, path: &Path) -> Option<&'static Column> {
         self.columns.iter().find(|column| path.is_dotted(column.path))
     }
 
-    /// The column of that name.
+    /// Returns the column of that name.
     pub fn column_named(&self, name: &str) -> Option<&'static Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// The facet of that name.
+    /// Returns the facet of that name.
     pub fn facet_named(&self, name: &str) -> Option<&'static Facet> {
         self.facets.iter().find(|facet| facet.name == name)
     }
 
-    /// Whether `path` is one of the fields that make the record's class, or lies below one. Positions in a
-    /// list are not: a class keeps its lists as sets.
+    /// Returns whether `path` is one of the fields that determine the record's class, or lies below one. Positions in a
+    /// list do not count: a class keeps its lists as sets.
     pub fn is_class_field(&self, path: &Path) -> bool {
         let is_position = |step: &String| step.bytes().all(|byte| byte.is_ascii_digit());
         match path.as_steps() {
@@ -95,17 +96,17 @@ impl Kind {
         }
     }
 
-    /// Whether `path` repeats the id.
+    /// Returns whether `path` is the path that repeats the id.
     pub fn is_id(&self, path: &Path) -> bool {
         self.id_path.is_some_and(|id_path| path.is_dotted(id_path))
     }
 
-    /// Whether it has a search index.
+    /// Returns whether the kind has a search index.
     pub(crate) fn is_searched(&self) -> bool {
         self.search != Search::None || self.text != Text::None || !self.lists.is_empty()
     }
 
-    /// Refuses a declaration that no table can be made of.
+    /// Checks that a table can be created from the declaration.
     pub(crate) fn check(&self) -> Result<()> {
         let refuse = |what: String| Err(StoreError::Query(format!("kind {:?}: {what}", self.name)));
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
@@ -149,8 +150,8 @@ impl Kind {
         Ok(())
     }
 
-    /// The declaration as text: when it differs from the one a tenant was written with, columns, indexes
-    /// and counts are made anew from the bodies. Functions count by the facet's name.
+    /// Returns the declaration as text: when it differs from the one a tenant was written with, columns, indexes and
+    /// counts are rebuilt from the bodies. Counting functions are represented by the facet's name.
     pub(crate) fn declaration(&self) -> String {
         let facets = self.facets.iter().map(Facet::declared);
         let is_folded = self.identifiers.iter().any(|it| identifiers::is_folded(it.scheme));
@@ -170,8 +171,8 @@ impl Kind {
     }
 }
 
-/// The parts of a declaration's text: id, columns, facets, classes, text, identifiers, links, members, indexes. `None` for a text
-/// of another form.
+/// Splits a declaration's text into its parts: id, columns, facets, classes, text, identifiers, links, members,
+/// indexes. `None` for a text of another form.
 pub(crate) fn sections(declaration: &str) -> Option<[&str; 9]> {
     const BEGIN: [&str; 8] = [
         "; columns ",
@@ -192,16 +193,16 @@ pub(crate) fn sections(declaration: &str) -> Option<[&str; 9]> {
     Some(parts)
 }
 
-/// Begins the indexes in a declaration's text, which come last.
+/// Introduces the indexes in a declaration's text, which come last.
 const INDEXES: &str = "; indexes ";
 
-/// Whether two declarations differ in their indexes at most, so that no body need be read.
+/// Returns whether two declarations differ in their indexes at most, so that no body has to be read.
 pub(crate) fn differ_in_indexes_only(a: &str, b: &str) -> bool {
     let before_indexes = |text: &str| text.rsplit_once(INDEXES).map(|it| it.0.to_owned());
     before_indexes(a).is_some() && before_indexes(a) == before_indexes(b)
 }
 
-/// A field of the body kept beside it, for conditions and sorting.
+/// A field of the body stored beside it, for conditions and sorting.
 #[derive(Debug)]
 pub struct Column {
     /// SQL-safe name, unique in the kind without regard to case; not `key`, `id`, `version`, `sequence`, `class`,
@@ -209,26 +210,26 @@ pub struct Column {
     pub name: &'static str,
     /// Dotted path in the body.
     pub path: &'static str,
-    /// Type of the value; a value of another type is kept as absent.
+    /// Type of the value; a value of another type is stored as absent.
     pub ty: Type,
     /// One value or a list of them.
     pub arity: Arity,
 }
 
 impl Column {
-    /// A column named as its path, with one value.
+    /// Returns a column named as its path, with one value.
     pub const fn one(path: &'static str, ty: Type) -> Self {
         Self { name: path, path, ty, arity: Arity::One }
     }
-    /// A column named as its path, over a list of values; always indexed.
+    /// Returns a column named as its path, over a list of values; always indexed.
     pub const fn many(path: &'static str, ty: Type) -> Self {
         Self { name: path, path, ty, arity: Arity::Many }
     }
-    /// The same once more.
+    /// Returns a copy of the declaration.
     pub(crate) const fn again(&self) -> Self {
         Self { ..*self }
     }
-    /// A column with a name of its own, for a nested path.
+    /// Returns a column with a name of its own, for a nested path.
     pub const fn at(name: &'static str, path: &'static str, ty: Type) -> Self {
         Self { name, path, ty, arity: Arity::One }
     }
@@ -239,7 +240,7 @@ impl Column {
 pub enum Arity {
     /// At most one.
     One,
-    /// Any number; kept in a table of its own, indexed by value.
+    /// Any number; stored in a separate table, indexed by value.
     Many,
 }
 
@@ -254,41 +255,41 @@ pub enum Type {
     Real,
     /// JSON boolean.
     Boolean,
-    /// ISO 8601 date and time as a JSON string; kept as milliseconds since 1970.
+    /// ISO 8601 date and time as a JSON string; stored as milliseconds since 1970.
     Instant,
-    /// JSON string, kept without case and accents ([`crate::fold()`]): for [`crate::Value::Folded`], unique
-    /// indexes and sorts that do not tell them apart.
+    /// JSON string, stored without case and accents ([`crate::fold()`]): for [`crate::Value::Folded`], unique indexes
+    /// and sorts that ignore both.
     Folded,
 }
 
-/// An ordered index over columns; `class` may stand first to serve sorted lists of one class.
+/// An ordered index over columns; `class` may come first to serve sorted lists of one class.
 #[derive(Debug)]
 pub struct Index {
-    /// Column names, in order. The word `class` names the record's class.
+    /// Column names, in order. The name `class` stands for the record's class.
     pub columns: &'static [&'static str],
-    /// Whether two records may share the values.
+    /// Whether several records may have equal values.
     pub uniqueness: Uniqueness,
 }
 
 impl Index {
-    /// An index that allows equal values.
+    /// Returns an index that allows equal values.
     pub const fn on(columns: &'static [&'static str]) -> Self {
         Self { columns, uniqueness: Uniqueness::Shared }
     }
-    /// An index that refuses equal values with [`crate::StoreError::Duplicate`].
+    /// Returns an index that refuses equal values with [`crate::StoreError::Duplicate`].
     pub const fn unique(columns: &'static [&'static str]) -> Self {
         Self { columns, uniqueness: Uniqueness::Unique }
     }
-    /// The same once more.
+    /// Returns a copy of the declaration.
     pub(crate) const fn again(&self) -> Self {
         Self { ..*self }
     }
-    /// Whether every record is in it.
+    /// Returns whether the index holds every record.
     pub(crate) fn is_over_all(&self) -> bool {
         !matches!(self.uniqueness, Uniqueness::UniqueAmong(..))
     }
-    /// An index over the records whose `column`, of [`Type::Text`], is `value`; it refuses equal values among them
-    /// with [`crate::StoreError::Duplicate`].
+    /// Returns an index over the records whose `column`, of [`Type::Text`], is `value`; it refuses equal values among
+    /// them with [`crate::StoreError::Duplicate`].
     pub const fn unique_among(
         column: &'static str,
         value: &'static str,
@@ -301,21 +302,21 @@ impl Index {
 /// Whether an index refuses equal values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uniqueness {
-    /// Equal values are fine.
+    /// Equal values are allowed.
     Shared,
     /// Equal values are refused. Absent values are never equal.
     Unique,
-    /// The same among the records whose column has this text; the others are not in the index.
+    /// Equal values are refused among the records whose column has this text; the others are not in the index.
     UniqueAmong(&'static str, &'static str),
 }
 
 impl Uniqueness {
-    /// Whether some equal values are refused.
+    /// Returns whether some equal values are refused.
     pub(crate) fn refuses(self) -> bool {
         self != Self::Shared
     }
 
-    /// ` WHERE` the records lie that the index is over; nothing for all.
+    /// Returns the ` WHERE` clause of the records in the index; empty for all.
     pub(crate) fn condition_sql(self) -> String {
         match self {
             Self::UniqueAmong(column, value) => {
@@ -338,11 +339,11 @@ pub struct Facet {
 }
 
 impl Facet {
-    /// Counts the values of a field, each element of a list for itself.
+    /// Counts the values of a field, each element of a list separately.
     pub const fn values(path: &'static str) -> Self {
         Self { name: path, path, counts: Counts::Values }
     }
-    /// As it stands in a declaration's text.
+    /// Returns the facet as it appears in a declaration's text.
     pub(crate) fn declared(&self) -> String {
         let counts = match self.counts {
             Counts::Values => "values",
@@ -351,7 +352,7 @@ impl Facet {
         };
         format!("{}:{}:{counts}", self.name, self.path)
     }
-    /// The same once more.
+    /// Returns a copy of the declaration.
     pub(crate) const fn again(&self) -> Self {
         Self { ..*self }
     }
@@ -368,11 +369,11 @@ pub enum Counts {
     Values,
     /// The day (UTC) of an instant.
     Days,
-    /// The strings that the function gives for the object, e.g. its keys.
+    /// The strings that the function extracts from the object, e.g. its keys.
     Strings(fn(&Map<String, Value>, &mut Texts)),
 }
 
-/// What of a body is searched as text.
+/// The part of a body that is searched as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text {
     /// Nothing.
@@ -383,25 +384,25 @@ pub enum Text {
     At(&'static [&'static str]),
 }
 
-/// What the search index of a kind holds: it answers conditions on any path of the body, sorts by columns and facets under
-/// conditions without reading bodies.
+/// The content of a kind's search index, which answers conditions on any path of the body, and sorts by columns and
+/// counts facets under conditions, without reading bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// There is none, unless the kind has text.
+    /// No index, unless the kind has text.
     None,
     /// Every value at every path as it is written.
     Exact,
-    /// The same; strings also without case and accents, whole and word by word, for [`crate::Value::Folded`] and
-    /// [`crate::Expr::Word`].
+    /// As `Exact`; in addition strings without case and accents, whole and word by word, for [`crate::Value::Folded`]
+    /// and [`crate::Expr::Word`].
     Folded,
 }
 
-/// A name of the record that holds across kinds.
+/// An identifier of the record that is valid across kinds.
 #[derive(Debug)]
 pub struct Identifier {
     /// E.g. `doi`, `orcid`, `barcode`.
     pub scheme: &'static str,
-    /// Dotted path in the body; a list gives many.
+    /// Dotted path in the body; a list yields several.
     pub path: &'static str,
 }
 
@@ -410,7 +411,7 @@ pub struct Identifier {
 pub struct Link {
     /// Name of the relation, e.g. `dataset`.
     pub relation: &'static str,
-    /// Dotted path in the body of the target's id; a list gives many.
+    /// Dotted path of the target's id in the body; a list yields several.
     pub path: &'static str,
     /// Name of the target's kind.
     pub to: &'static str,

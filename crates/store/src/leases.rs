@@ -1,14 +1,14 @@
-//! Jobs in queues, and leases on them: which server works on what, and who takes over when it dies.
+//! Jobs in queues, and leases on them: which server works on which job, and who takes over when it dies.
 //!
-//! A job is a row of the tenant: a queue, an id, and the instant from which it may be taken. Whoever takes it
-//! moves that instant into the future (its lease) and moves it again while it works; when it dies, the
-//! instant passes and another takes the job over. All instants are of the database's clock, so servers whose
-//! clocks differ agree. Every taking has a number, its *turn*: whoever was taken over is told so by the next
-//! call that names its lease, and a transaction that calls [`Txn::renew_lease`] or [`Txn::finish_job`]
-//! beside its own writes keeps nothing of them then.
+//! A job is a row of the tenant: a queue, an id, and the instant from which it may be taken. A server that takes a job
+//! moves that instant into the future (its lease) and extends it while it works; when the server dies, the instant
+//! passes and another takes the job over. All instants are of the database's clock, so servers whose clocks differ
+//! agree. Each taking has a number, its *turn*: a server whose job was taken over gets an error from the next call that
+//! names its lease, and a transaction that calls [`Txn::renew_lease`] or [`Txn::finish_job`] beside its own writes is
+//! then rolled back.
 //!
-//! Servers that ask at once get different jobs without waiting for each other: PostgreSQL passes over rows that
-//! are being taken (`FOR UPDATE SKIP LOCKED`), in the embedded engine there is one writer.
+//! Servers that ask at the same time get different jobs without waiting for each other: PostgreSQL skips rows that are
+//! being taken (`FOR UPDATE SKIP LOCKED`); the embedded engine has one writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use crate::session::{Flavour, Row, Session};
 use crate::{Result, StoreError, Tenant, Txn, View};
 
-/// The table, in both engines' words. Small, so an engine that spreads tables copies it everywhere.
+/// Creates the table, in either engine's dialect. It is small, so an engine that distributes tables replicates it to
+/// every node.
 pub(crate) fn create_table(session: &mut Session<'_>) -> Result<()> {
     let (text, integer, end) = match session.flavour() {
         Flavour::Sqlite => ("TEXT", "INTEGER", " WITHOUT ROWID, STRICT"),
@@ -38,31 +39,32 @@ pub struct Lease {
     pub queue: String,
     /// The job.
     pub id: String,
-    /// Who holds it, as it named itself.
+    /// The name that the holder gave.
     pub owner: String,
-    /// How often the job was taken, this time included: 1 for the first. A job that kills its workers shows here.
+    /// How often the job was taken, this time included: 1 for the first. A job that kills its workers can be recognised
+    /// by it.
     pub turn: u64,
-    /// When it ends, in milliseconds since 1970 by the database's clock.
+    /// When the lease ends, in milliseconds since 1970 by the database's clock.
     pub until_ms: i64,
 }
 
-/// A job of a queue, as it is listed.
+/// A job of a queue, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedJob {
     /// The job.
     pub id: String,
-    /// Who took it last and did not give it back.
+    /// The last one to take the job without giving it back.
     pub owner: Option<String>,
     /// How often it was taken.
     pub turn: u64,
-    /// From when on it may be taken, in milliseconds since 1970 by the database's clock.
+    /// When it may be taken, in milliseconds since 1970 by the database's clock.
     pub until_ms: i64,
     /// Whether somebody holds it now.
     pub is_held: bool,
 }
 
 impl View<'_> {
-    /// The jobs of a queue, those first that may be taken first: at most `limit`.
+    /// Returns at most `limit` jobs of a queue, ordered by the instant from which they may be taken.
     pub fn jobs(&mut self, queue: &str, limit: u32) -> Result<Vec<QueuedJob>> {
         let sql = format!(
             "SELECT id, coalesce(owner, ''), turn, until_ms, owner IS NOT NULL AND {now} < until_ms \
@@ -82,7 +84,8 @@ impl View<'_> {
 }
 
 impl Txn<'_> {
-    /// Puts a job into a queue, to be taken from now on. Gives false, and changes nothing, when it is in it.
+    /// Puts a job into a queue, available from now on. Returns false and changes nothing when it is in the queue
+    /// already.
     pub fn queue_job(&mut self, queue: &str, id: &str) -> Result<bool> {
         let sql = format!(
             "INSERT INTO lease (queue, id, turn, until_ms) VALUES (?1, ?2, 0, {}) ON CONFLICT (queue, id) DO NOTHING",
@@ -91,8 +94,8 @@ impl Txn<'_> {
         Ok(self.view.session.execute(&sql, &[queue.into(), id.into()])? != 0)
     }
 
-    /// Takes the job that has waited longest, for `for_ms` milliseconds: one that nobody holds, or whose
-    /// holder did not renew in time.
+    /// Takes the job that has waited longest, for `for_ms` milliseconds: one that nobody holds, or whose holder did not
+    /// renew in time.
     pub fn take_lease(&mut self, queue: &str, owner: &str, for_ms: u32) -> Result<Option<Lease>> {
         let flavour = self.view.session.flavour();
         let (now, lock) = (now_ms(flavour), skip_locked(flavour));
@@ -105,7 +108,7 @@ impl Txn<'_> {
         self.view.session.first(&sql, &values, |row| lease(queue, owner, &row))
     }
 
-    /// Takes one job of a queue if it is there and nobody holds it.
+    /// Takes a specific job of a queue if it exists and nobody holds it.
     pub fn take_lease_of(
         &mut self,
         queue: &str,
@@ -122,10 +125,10 @@ impl Txn<'_> {
         self.view.session.first(&sql, &values, |row| lease(queue, owner, &row))
     }
 
-    /// Holds a job for `for_ms` milliseconds from now on.
+    /// Extends a lease to `for_ms` milliseconds from now.
     ///
-    /// Errors: [`StoreError::LeaseLost`] when another has taken it, or it was taken out of the queue. A lease that
-    /// has ended but that nobody took is renewed.
+    /// Errors: [`StoreError::LeaseLost`] when another has taken the job, or it was removed from the queue. A lease that
+    /// has expired but that nobody took is renewed.
     pub fn renew_lease(&mut self, held: &Lease, for_ms: u32) -> Result<Lease> {
         let now = now_ms(self.view.session.flavour());
         let sql = format!("UPDATE lease SET until_ms = {now} + ?4 {HELD} RETURNING id, turn, until_ms");
@@ -135,7 +138,7 @@ impl Txn<'_> {
         renewed.ok_or_else(|| lost(held))
     }
 
-    /// Gives a job back into its queue, to be taken again in `after_ms` milliseconds.
+    /// Returns a job to its queue, available again in `after_ms` milliseconds.
     ///
     /// Errors: [`StoreError::LeaseLost`] when another has taken it.
     pub fn release_lease(&mut self, held: &Lease, after_ms: u32) -> Result<()> {
@@ -150,7 +153,7 @@ impl Txn<'_> {
         if self.view.session.execute(&sql, &values)? == 0 { Err(lost(held)) } else { Ok(()) }
     }
 
-    /// Takes a job out of its queue: it is done.
+    /// Removes a finished job from its queue.
     ///
     /// Errors: [`StoreError::LeaseLost`] when another has taken it.
     pub fn finish_job(&mut self, held: &Lease) -> Result<()> {
@@ -159,8 +162,8 @@ impl Txn<'_> {
         if n == 0 { Err(lost(held)) } else { Ok(()) }
     }
 
-    /// Takes a job out of its queue whoever holds it; its holder finds its lease lost. Gives false when there is
-    /// none.
+    /// Removes a job from its queue whoever holds it; its holder finds its lease lost. Returns false when there is no
+    /// such job.
     pub fn cancel_job(&mut self, queue: &str, id: &str) -> Result<bool> {
         let sql = "DELETE FROM lease WHERE queue = ?1 AND id = ?2";
         Ok(self.view.session.execute(sql, &[queue.into(), id.into()])? != 0)
@@ -168,8 +171,8 @@ impl Txn<'_> {
 }
 
 impl Tenant {
-    /// Renews a lease from a thread of its own every third of `for_ms`, until the guard is dropped: for work that
-    /// takes longer than a lease. Dropping it gives nothing back.
+    /// Renews a lease on a thread of its own every third of `for_ms`, until the guard is dropped: for work that takes
+    /// longer than a lease. Dropping the guard does not release the lease.
     pub fn keep_lease(&self, held: Lease, for_ms: u32) -> Result<Heartbeat> {
         let is_lost = Arc::new(AtomicBool::new(false));
         let (stop, stopped) = mpsc::channel();
@@ -190,8 +193,8 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Whether another may hold the job: work on it should stop. What is written beside
-    /// [`Txn::renew_lease`] is safe whatever this says.
+    /// Returns whether another may hold the job: work on it should stop. Writes in one transaction with
+    /// [`Txn::renew_lease`] are safe whatever this returns.
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
@@ -209,7 +212,7 @@ impl Drop for Heartbeat {
     }
 }
 
-/// What the thread of a [`Heartbeat`] knows.
+/// State of the thread of a [`Heartbeat`].
 struct Beat {
     tenant: Tenant,
     held: Lease,
@@ -242,13 +245,13 @@ impl Beat {
     }
 }
 
-/// Every job of a tenant, for a copy: queue, id, turn.
+/// Returns every job of a tenant, for a copy: queue, id, turn.
 pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<(String, String, i64)>> {
     let sql = "SELECT queue, id, turn FROM lease ORDER BY until_ms, queue, id";
     view.session.all(sql, &[], |row| Ok((row.text(0)?, row.text(1)?, row.int(2)?)))
 }
 
-/// Queues the jobs of another tenant, to be taken from now on.
+/// Queues the jobs of another tenant, available from now on.
 pub(crate) fn queue_all(txn: &mut Txn<'_>, jobs: &[(String, String, i64)]) -> Result<()> {
     let sql = format!(
         "INSERT INTO lease (queue, id, turn, until_ms) VALUES (?1, ?2, ?3, {}) ON CONFLICT (queue, id) DO NOTHING",
@@ -260,10 +263,10 @@ pub(crate) fn queue_all(txn: &mut Txn<'_>, jobs: &[(String, String, i64)]) -> Re
     Ok(())
 }
 
-/// The row of a lease that is named by queue, id and turn, if it is still that one.
+/// Selects the row of a lease by queue, id and turn, if it is still current.
 const HELD: &str = "WHERE queue = ?1 AND id = ?2 AND turn = ?3 AND owner IS NOT NULL";
 
-/// The database's clock, in milliseconds since 1970.
+/// Returns the SQL for the database's clock, in milliseconds since 1970.
 fn now_ms(flavour: Flavour) -> &'static str {
     match flavour {
         Flavour::Sqlite => "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)",
@@ -282,7 +285,7 @@ fn lost(held: &Lease) -> StoreError {
     StoreError::LeaseLost { queue: held.queue.clone(), id: held.id.clone() }
 }
 
-/// A row of id, turn and end.
+/// Reads a lease from a row of id, turn and end.
 fn lease(queue: &str, owner: &str, row: &Row<'_, '_>) -> Result<Lease> {
     Ok(Lease {
         queue: queue.to_owned(),

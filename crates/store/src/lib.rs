@@ -1,9 +1,9 @@
 //! The record store: tenants, kinds, records, queries and transactions.
 //!
-//! A **record** is a JSON document with an id, of one [`Kind`], in one [`Tenant`], with a version. Its body
-//! is kept as the bytes that will be sent; beside it lie the columns, indexes, counts, identifiers and links
-//! that the kind declares. Domain code is a synchronous closure over a snapshot ([`View`]) or a
-//! transaction ([`Txn`]); what a transaction did is on disk when [`Tenant::write`] returns.
+//! A **record** is a JSON document with an id, of one [`Kind`], in one [`Tenant`], with a version. Its body is kept as
+//! the bytes that will be sent; beside it are the columns, indexes, counts, identifiers and links that the kind
+//! declares. Domain code is a synchronous closure over a snapshot ([`View`]) or a transaction ([`Txn`]); the changes of
+//! a transaction are on disk when [`Tenant::write`] returns.
 //!
 //! ```
 //! use pinakes_store::{Catalogue, Column, End, Expr, Kind, Limits, Location, Query, StoreError, Type, Weight};

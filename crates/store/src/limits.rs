@@ -1,10 +1,10 @@
-//! Every bound of the server, in one place: what is beyond one gets a clear error.
+//! Every limit of the server, in one place: exceeding one yields a clear error.
 //!
-//! Each is a key of the `[limits]` table of `pinakes.toml`, named as the field.
+//! Each is a key of the `[limits]` table of `pinakes.toml` with the same name as the field.
 
 use serde::Deserialize;
 
-/// Bounds on queues, bodies, pages, pools and caches. `Default` is what runs when nothing is set.
+/// Limits on queues, bodies, pages, pools and caches. `Default` holds the values used when nothing is set.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -18,11 +18,12 @@ pub struct Limits {
     pub header_timeout_ms: u64,
     /// How long a client may pause while it sends a body, in milliseconds (30 s).
     pub body_timeout_ms: u64,
-    /// How long an answer may take to begin, in milliseconds (60 s). Beyond: 503.
+    /// How long an answer may take to start, in milliseconds (60 s). Beyond: 503.
     pub request_timeout_ms: u64,
-    /// From how many milliseconds on a request is kept for the operators' page of slow requests (500); 0: none is.
+    /// Duration in milliseconds from which a request is kept for the operators' page of slow requests (500); 0: none
+    /// is.
     pub slow_request_ms: u64,
-    /// How long a look at the store and the files may take at `/health/ready`, in milliseconds (5 s). Beyond: 503.
+    /// How long the check of the store and the files at `/health/ready` may take, in milliseconds (5 s). Beyond: 503.
     pub ready_timeout_ms: u64,
     /// Connections open at once (20,000). Beyond: accepted when one closes.
     pub connections: usize,
@@ -30,81 +31,84 @@ pub struct Limits {
     pub drain_timeout_ms: u64,
     /// Deepest nesting of a JSON body or filter (100 levels). Beyond: 400.
     pub json_depth: usize,
-    /// Bytes that the bodies and answers of all requests hold at once (1 GiB). Beyond: 503 with `Retry-After`. What a
-    /// request holds up to 16 KiB is not counted: `connections` bounds that.
+    /// Bytes that the bodies and answers of all requests may hold at once (1 GiB). Beyond: 503 with `Retry-After`. The
+    /// first 16 KiB of a request are not counted: `connections` bounds those.
     pub held_bytes: u64,
-    /// How many bytes a second a client sends or takes at least, on average after `body_timeout_ms` (4 KiB). Below: 408
+    /// Minimum bytes per second that a client must send or take, on average after `body_timeout_ms` (4 KiB). Below: 408
     /// for a body, the end of the connection for an answer.
     pub least_speed_bytes_s: u64,
-    /// How long a body or an answer may wait for its client altogether, in milliseconds (1 h).
+    /// How long a body or an answer may wait for its client in total, in milliseconds (1 h).
     pub transfer_timeout_ms: u64,
-    /// Streamed answers that wait for slow clients without a place among the `scans` (128). Beyond: the connection of
-    /// one that makes an answer wait for a second is ended.
+    /// Streamed answers that may wait for slow clients without holding one of the `scans` (128). Beyond: a connection
+    /// that keeps an answer waiting for a second is closed.
     pub slow_streams: usize,
     /// Rows that one list answer may hold (1,000,000).
     pub page_rows: u64,
-    /// Bytes of bodies that a list answer collects before it is sent, in bytes (256 MiB). Beyond: an error that asks for a smaller page.
+    /// Total size of the bodies that a list answer collects before it is sent, in bytes (256 MiB). Beyond: an error
+    /// that asks for a smaller page.
     pub page_bytes: u64,
 
     /// Writes that may wait for one tenant's writer (4,096). Beyond: 503 with `Retry-After`.
     pub write_queue: usize,
-    /// Writes that share one commit at most (512).
+    /// Maximum number of writes that share one commit (512).
     pub batch_writes: usize,
-    /// Bytes written after which a batch is committed although more writes wait, in bytes (16 MiB).
+    /// Bytes written after which a batch is committed even if more writes wait, in bytes (16 MiB).
     pub batch_bytes: usize,
     /// Scans (lists, counts, facets) that run at once over all tenants (16); others wait.
     pub scans: usize,
     /// How long one read may run before it is stopped, in milliseconds (30 s).
     pub read_timeout_ms: u64,
-    /// Tenants open at once (256); the least recently used is closed beyond.
+    /// Tenants open at once (256); with more, the least recently used idle one is closed.
     pub open_tenants: usize,
-    /// Tenants that are being opened at once (16); who asks for others waits. Those that are open are not concerned.
+    /// Tenants that may be opening at once (16); requests for others wait. Tenants that are open are not affected.
     pub openings: usize,
     /// Reading connections kept per tenant (16).
     pub readers: usize,
-    /// Page cache of one connection, in KiB (8 MiB). Pages mostly come from the mapped file.
+    /// Page cache of one connection, in KiB (8 MiB). Most pages come from the mapped file.
     pub page_cache_kib: u32,
-    /// How much of a tenant's file may be mapped, in bytes (1 TiB).
+    /// How much of a tenant's file may be memory-mapped, in bytes (1 TiB).
     pub map_bytes: u64,
-    /// Sessions of a PostgreSQL database that one server opens at most, over all tenants (32).
+    /// Maximum number of sessions that one server opens to a PostgreSQL database, over all tenants (32).
     pub database_sessions: usize,
-    /// Transactions of one tenant that run at once on PostgreSQL (2): each takes the writes that wait in its queue together.
+    /// Concurrent write transactions of one tenant on PostgreSQL (2): each runs the writes waiting in its queue
+    /// together.
     pub tenant_writers: usize,
-    /// How long a PostgreSQL database that does not answer is waited for, counted from its first silence, in
+    /// How long to wait for a PostgreSQL database that does not respond, counted from when it stopped responding, in
     /// milliseconds (20 s). Beyond: 503.
     pub database_wait_ms: u64,
-    /// How far behind its primary a PostgreSQL standby may be that answers reads for which a dialect allows it, in
-    /// milliseconds. 0: all reads go to the primary.
+    /// How far a PostgreSQL standby may lag behind its primary and still answer the reads for which a dialect allows
+    /// it, in milliseconds. 0: all reads go to the primary.
     pub standby_lag_ms: u64,
-    /// Size of the write-ahead log at which it is written back, in bytes (64 MiB).
+    /// Size of the write-ahead log at which it is checkpointed, in bytes (64 MiB).
     pub log_bytes: u64,
-    /// Memory that a search index is made with when it is far behind, per tenant, in bytes (256 MiB).
+    /// Memory for building a search index that is far behind, per tenant, in bytes (256 MiB).
     pub index_memory_bytes: usize,
-    /// Between two commits of a search index at least, in milliseconds (300): what was changed since is looked at by each
-    /// search.
+    /// Minimum time between two commits of a search index, in milliseconds (300): each search reads the records changed
+    /// since the last one itself.
     pub index_pause_ms: u64,
-    /// Records of a kind whose declaration has changed that are made anew before a tenant is served (10,000). The rest follows
-    /// beside reads and writes.
+    /// Records of a kind with a changed declaration that are rebuilt before a tenant is served (10,000). The rest is
+    /// rebuilt while serving.
     pub remake_records_first: u64,
-    /// Pause between two steps of that, in milliseconds (20), and at least as long as the step took: writes of others come in
-    /// between.
+    /// Pause between two steps of such a rebuild, in milliseconds (20), but at least as long as the step took, so that
+    /// other writes get their turn.
     pub remake_pause_ms: u64,
 
-    /// Accounts kept resolved, by token (10,000).
+    /// Accounts cached in resolved form, by token (10,000).
     pub cached_callers: usize,
     /// Password checks that run at once (2): each takes a core for a while.
     pub password_checks: usize,
     /// Password checks that may wait for those (256). Beyond: 503 with `Retry-After`.
     pub password_queue: usize,
-    /// Of those, how many may be for one account (8), and how many from one address (128; of IPv6 one network of 64 bits).
+    /// How many of those may be for one account (8), and how many from one address (128; for IPv6, one /64 network).
     /// Beyond: 503 with `Retry-After`, for that account or address alone.
     pub password_queue_account: usize,
     /// See `password_queue_account`.
     pub password_queue_address: usize,
-    /// Failed logins to one account from one network (20) within `sign_in_window_s`, beyond which it waits: 429 with
-    /// `Retry-After`. Ten times as many to one account from anywhere, and from one network to any account.
+    /// Failed logins to one account from one network (20) within `sign_in_window_s`; beyond, further ones have to wait:
+    /// 429 with `Retry-After`. Ten times as many are allowed to one account from anywhere, and from one network to any
+    /// account.
     pub sign_in_failures: u32,
-    /// For how long failed logins count, in seconds (300).
+    /// How long a failed login counts, in seconds (300).
     pub sign_in_window_s: u64,
 }
 

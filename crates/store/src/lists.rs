@@ -1,6 +1,7 @@
-//! Lists of what records say, in their own order: what stands around a place, and how many entries there are.
+//! Browsable lists of values from records, in their own order: the entries around a position, and the number of
+//! entries.
 //!
-//! A kind declares them ([`crate::Kind::lists`]). They are read out of the search index; without one, out of all bodies.
+//! A kind declares them ([`crate::Kind::lists`]). They are read from the search index or, without one, from all bodies.
 
 use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,42 +11,42 @@ use serde_json::Value as Json;
 
 use crate::{Expr, Kind, Query, Result, StoreError, View, explain};
 
-/// A list of what records say.
+/// A browsable list of values from records.
 #[derive(Debug)]
 pub struct Listing {
-    /// Its name in the kind; another when `entries` gives something else for the same record.
+    /// Its name in the kind; must change when `entries` yields something else for the same record.
     pub name: &'static str,
-    /// Hands out what a record adds to it.
+    /// Passes on the entries that a record adds to the list.
     pub entries: fn(&Json, &mut dyn FnMut(ListEntry)),
 }
 
-/// What a record adds to a list.
+/// An entry that a record adds to a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListEntry {
-    /// What it is sorted by.
+    /// The sort key.
     pub key: String,
-    /// What tells it from others with the same key, and sorts them.
+    /// Distinguishes and sorts entries with the same key.
     pub apart: String,
-    /// What is gathered over the records that have it; empty for nothing.
+    /// Collected over the records that have the entry; empty for nothing.
     pub gathered: String,
 }
 
-/// A place in a list, and how much of it is wanted.
+/// A position in a list, and how many entries around it are wanted.
 #[derive(Debug, Clone)]
 pub struct ListPlace {
-    /// Its key. Need not be in the list.
+    /// The key of the position. Need not be in the list.
     pub key: String,
-    /// Whether entries of this key belong to those behind the place.
+    /// Whether entries with this key count as behind the position.
     pub is_behind: bool,
-    /// Entries before it.
+    /// Number of entries wanted before it.
     pub n_before: usize,
-    /// Entries behind it.
+    /// Number of entries wanted behind it.
     pub n_after: usize,
-    /// Entries behind it that are passed over before those.
+    /// Number of entries behind it to skip first.
     pub n_skipped: u64,
 }
 
-/// An entry as it was found.
+/// An entry as found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// See [`ListEntry::key`].
@@ -54,33 +55,33 @@ pub struct Listed {
     pub apart: String,
     /// See [`ListEntry::gathered`].
     pub gathered: BTreeSet<String>,
-    /// Records that have it.
+    /// Number of records that have it.
     pub n_records: u64,
     /// The id of one of them.
     pub record: String,
 }
 
-/// What stands around a place.
+/// The entries around a position.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Browsed {
-    /// What stands before it, in order; one more than was asked for where there is more.
+    /// The entries before it, in order; one more than was asked for if there are more.
     pub before: Vec<Listed>,
-    /// What stands behind it, likewise.
+    /// The entries behind it, likewise.
     pub after: Vec<Listed>,
-    /// Entries in all.
+    /// Total number of entries.
     pub n_entries: u64,
 }
 
-/// Which entries are wanted.
+/// A filter on entries.
 pub struct Wanted<'w> {
-    /// What `fits` says, in words: of equal words the meaning is equal. Empty when all are wanted.
+    /// A text that identifies `fits`: equal texts mean equal filters. Empty when all entries are wanted.
     pub condition: &'w str,
-    /// Whether an entry is, by its key and what tells it apart. Not asked when all are.
+    /// Returns whether an entry is wanted, by its key and its distinguishing part. Not called when all are.
     pub fits: &'w mut dyn FnMut(&str, &str) -> bool,
 }
 
 impl Wanted<'_> {
-    /// Whether an entry of these parts is wanted.
+    /// Returns whether an entry with these parts is wanted.
     pub(crate) fn has(&mut self, parts: impl FnOnce() -> Vec<String>) -> bool {
         if self.condition.is_empty() {
             return true;
@@ -92,7 +93,7 @@ impl Wanted<'_> {
 }
 
 impl View<'_> {
-    /// What stands around a place of a list, of the entries that are wanted. Not for kinds whose records not everybody may see.
+    /// Returns the wanted entries around a position of a list. Not for kinds whose records only some users may see.
     ///
     /// Errors: the kind declares no such list.
     pub fn browse(
@@ -114,7 +115,7 @@ impl View<'_> {
         browsed
     }
 
-    /// The same out of all bodies.
+    /// Reads the entries from all bodies instead.
     fn browse_bodies(
         &mut self,
         kind: &'static Kind,
@@ -138,7 +139,7 @@ impl View<'_> {
     }
 }
 
-/// The entries of a body, each once.
+/// Returns the entries of a body, each once.
 pub(crate) fn entries_of(entries: fn(&Json, &mut dyn FnMut(ListEntry)), body: &Json) -> BTreeSet<ListEntry> {
     let mut set = BTreeSet::new();
     entries(body, &mut |entry| {
@@ -156,7 +157,7 @@ fn hash(entry: &ListEntry) -> u64 {
 
 type Key = (String, String);
 
-/// The nearest entries on both sides of a place, of any number that go by in any order.
+/// The nearest entries on both sides of a position, out of any number seen in any order.
 struct Window<'p> {
     place: &'p ListPlace,
     before: BTreeMap<Key, Listed>,
@@ -190,8 +191,8 @@ impl<'p> Window<'p> {
                 let gathered = Some(entry.gathered).filter(|it| !it.is_empty()).into_iter().collect();
                 let (key, apart) = (entry.key, entry.apart);
                 slot.insert(Listed { key, apart, gathered, n_records: 1, record: record.to_owned() });
-                // One more than is wanted tells that there are more. What falls out has as many before it, and never
-                // comes back.
+                // One entry more than wanted shows that there are more. An entry that is dropped has that many before
+                // it and is never needed again.
                 if n_most.saturating_add(1) < side.len() {
                     _ = if is_after { side.pop_last() } else { side.pop_first() };
                 }
@@ -210,7 +211,7 @@ impl<'p> Window<'p> {
 }
 
 impl ListPlace {
-    /// Whether a key lies behind the place.
+    /// Returns whether a key lies behind the position.
     pub(crate) fn has_behind(&self, key: &str) -> bool {
         if self.is_behind { self.key.as_str() <= key } else { self.key.as_str() < key }
     }

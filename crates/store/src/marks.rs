@@ -1,13 +1,13 @@
-//! Texts told apart by 128 random bits instead of by themselves.
+//! Texts identified by 128 random bits instead of by their content.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher, RandomState};
 use std::sync::LazyLock;
 
-/// Keys of this process, so that nobody outside can choose two texts of one mark.
+/// Hash keys of this process, so that nobody outside can choose two texts with the same mark.
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-/// The mark of a text, or of anything that can be hashed: equal for what is equal, and for nothing else that will ever
-/// be met. It means something in this process alone.
+/// The mark of a text, or of anything hashable: equal for equal values, and in practice for nothing else. Valid in this
+/// process only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark(u128);
 
@@ -17,28 +17,28 @@ impl Mark {
         Self(u128::from(high) << 64 | u128::from(low))
     }
 
-    /// One of `n` places, the same for the same mark.
+    /// Returns one of `n` slots, the same for the same mark.
     pub(crate) fn place(self, n: usize) -> usize {
         self.0 as usize % n
     }
 }
 
-/// Half a mark, for sets of some thousand that live for a moment.
+/// Returns half a mark, for short-lived sets of some thousand members.
 pub(crate) fn half_mark(it: &(impl Hash + ?Sized)) -> u64 {
     KEYS[0].hash_one(it)
 }
 
 impl Hash for Mark {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Either half is as good as a hash.
+        // Either half is good enough as a hash.
         state.write_u64(self.0 as u64);
     }
 }
 
-/// For maps whose keys are marks, or hold one among numbers.
+/// Hasher for maps whose keys are marks, or contain one among numbers.
 pub(crate) type MarkHasher = BuildHasherDefault<Folded>;
 
-/// Numbers of which one is random already: they only need to be put together.
+/// Combines numbers of which one is random already, so no further mixing is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Folded(u64);
 

@@ -1,5 +1,5 @@
-//! Records of the embedded engine: a narrow row, a body, and rows of references beside them. Identifiers and links are
-//! rows of their own in either engine.
+//! Records of the embedded engine: a narrow row, a body, and rows of references. Identifiers and links are rows of
+//! their own in either engine.
 
 use rusqlite::{CachedStatement, Connection};
 
@@ -9,7 +9,7 @@ use crate::session::{Cell, Session};
 use crate::statements::{KindStatements, one_columns};
 use crate::{Kind, Result, StoreError};
 
-/// The head of a narrow row.
+/// The head columns of a narrow row.
 #[derive(Clone, Copy)]
 pub(crate) struct Head<'a> {
     /// `None` for a new one.
@@ -22,7 +22,7 @@ pub(crate) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Of a record that comes in.
+    /// Returns the head of a new record.
     pub(crate) fn new(document: &'a Document, version: u64, sequence: u64) -> Self {
         Self {
             key: None,
@@ -34,7 +34,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Inserts the narrow row of a record and gives its key.
+/// Inserts the narrow row of a record and returns its key.
 ///
 /// Errors: the id, or a value of a unique index, is taken.
 pub(crate) fn write_row(
@@ -74,19 +74,20 @@ fn insert_row(
     }
 }
 
-/// Where the links of new records go.
+/// Where the links of new records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkPlace {
-    /// Into their table.
+    /// Into their own table.
     InOrder,
     /// See [`pending_links`].
     Pending,
 }
 
-/// Inserts records of one kind with their bodies and references; gives the key of each, `None` where the id, or a
-/// value of a unique index, is taken.
+/// Inserts records of one kind with their bodies and references; returns the key of each, or `None` where the id or a
+/// value of a unique index is taken.
 ///
-/// Table by table, and references in the order of their tables: neighbours are written one after the other.
+/// Writes table by table, and references in the order of their tables, so that neighbouring rows are written
+/// consecutively.
 pub(crate) fn insert_many(
     session: &mut Session<'_>,
     statements: &KindStatements,
@@ -120,7 +121,7 @@ pub(crate) fn insert_many(
     Ok(keys)
 }
 
-/// The values of many-valued columns.
+/// Inserts the values of many-valued columns.
 fn insert_values(
     connection: &Connection,
     statements: &KindStatements,
@@ -185,7 +186,7 @@ fn insert_texts<const N: usize>(connection: &Connection, sql: &str, mut rows: Ve
     Ok(())
 }
 
-// One of a former declaration may be there that is not cleared away yet; a record brings each once.
+// An identifier of a former declaration that is not removed yet may be present; a record yields each only once.
 const INSERT_IDENTIFIER: &str =
     "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
 const DELETE_IDENTIFIER: &str =
@@ -194,7 +195,7 @@ const INSERT_LINK: &str = "INSERT INTO link (to_kind, target, relation, kind, id
 const DELETE_LINK: &str =
     "DELETE FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
 
-/// Changes the narrow row of a record; its list of members stays unless the document brings one.
+/// Updates the narrow row of a record; its list of members stays unless the document brings one.
 ///
 /// Errors: a value of a unique index is taken.
 pub(crate) fn change_row(
@@ -232,7 +233,7 @@ pub(crate) fn write_references(
     change_references(session, sql, kind, key, id, taken)
 }
 
-/// Takes them away.
+/// Deletes the many-valued columns, identifiers and links of a record.
 pub(crate) fn drop_references(
     session: &mut Session<'_>,
     statements: &KindStatements,
@@ -245,7 +246,7 @@ pub(crate) fn drop_references(
     change_references(session, sql, kind, key, id, taken)
 }
 
-/// Runs a statement for each: those of the columns (none where a record is one row), of identifiers, of links.
+/// Runs one statement for each of them: column values (none where a record is one row), identifiers, links.
 fn change_references(
     session: &mut Session<'_>,
     (of_columns, of_identifier, of_link): (&[String], &str, &str),
@@ -268,7 +269,7 @@ fn change_references(
     Ok(())
 }
 
-/// A value for an error's text.
+/// Formats a value for an error's text.
 pub(crate) fn shown(value: Cell) -> String {
     match value {
         Cell::Text(text) => text,
@@ -278,7 +279,7 @@ pub(crate) fn shown(value: Cell) -> String {
     }
 }
 
-/// Which value is taken, when an engine refuses a row for that reason.
+/// Returns the error that names the taken value when an engine refuses a row as a duplicate.
 fn duplicate(error: StoreError, kind: &'static Kind, id: &str, taken: &Taken) -> StoreError {
     let StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, Some(message))) = &error else {
         return error;

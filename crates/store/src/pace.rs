@@ -1,4 +1,4 @@
-//! How long a read of the embedded engine may take, looked at every so many of its instructions.
+//! Time limits on reads of the embedded engine, checked every so many of its virtual-machine instructions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,26 +8,26 @@ use rusqlite::Connection;
 
 use crate::Result;
 
-/// Instructions between two looks.
+/// Instructions between two checks.
 pub(crate) const LOOK_STEPS: u32 = 20_000;
 
-/// Stands for a read, or a statement, without a bound.
+/// Stands for a read or statement without a limit.
 const NEVER: u64 = u64::MAX;
 
-/// The bounds of what a connection is reading.
+/// The limits on what a connection is reading.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
     born: Instant,
-    /// When the read must be done, in milliseconds since `born`.
+    /// Deadline of the read, in milliseconds since `born`.
     deadline_ms: Arc<AtomicU64>,
-    /// When the read began, in the same way.
+    /// Start of the read, likewise.
     began_ms: Arc<AtomicU64>,
-    /// How many looks the statement has left.
+    /// Number of checks that the statement has left.
     looks: Arc<AtomicU64>,
 }
 
 impl Pace {
-    /// Begins to look after a connection.
+    /// Installs the checks on a connection.
     pub(crate) fn of(connection: &mut Connection) -> Result<Self> {
         let never = || Arc::new(AtomicU64::new(NEVER));
         let pace = Self { born: Instant::now(), deadline_ms: never(), began_ms: never(), looks: never() };
@@ -36,7 +36,7 @@ impl Pace {
         Ok(pace)
     }
 
-    /// The read that begins may take so long.
+    /// Starts a read that may take `timeout`.
     pub(crate) fn allow(&self, timeout: Duration) {
         let deadline = self.born.elapsed().saturating_add(timeout);
         let began = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(NEVER);
@@ -44,24 +44,25 @@ impl Pace {
         self.deadline_ms.store(u64::try_from(deadline.as_millis()).unwrap_or(NEVER), Ordering::Relaxed);
     }
 
-    /// No read is under way.
+    /// Ends the read.
     pub(crate) fn rest(&self) {
         self.deadline_ms.store(NEVER, Ordering::Relaxed);
         self.began_ms.store(NEVER, Ordering::Relaxed);
     }
 
-    /// For how long the read under way has been; `None` when there is none.
+    /// Returns how long the current read has been running; `None` when there is none.
     pub(crate) fn elapsed(&self) -> Option<Duration> {
         let began = self.began_ms.load(Ordering::Relaxed);
         (began != NEVER).then(|| self.born.elapsed().saturating_sub(Duration::from_millis(began)))
     }
 
-    /// Whether the connection that it looks after is still there.
+    /// Returns whether the connection still exists.
     pub(crate) fn is_used(&self) -> bool {
         2 < Arc::strong_count(&self.began_ms)
     }
 
-    /// Runs a statement for about so many instructions at most, one look at least; `None` when they did not do.
+    /// Runs a statement for at most about `n_steps` instructions, at least until the first check; `None` when that was
+    /// not enough.
     pub(crate) fn within<T>(&self, n_steps: u64, run: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
         self.looks.store(1 + n_steps / u64::from(LOOK_STEPS), Ordering::Relaxed);
         let result = run();
@@ -71,7 +72,7 @@ impl Pace {
         }
     }
 
-    /// For what is done between statements.
+    /// Checks the time limit between statements.
     ///
     /// Errors: the read took too long.
     pub(crate) fn check(&self) -> Result<()> {

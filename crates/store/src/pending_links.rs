@@ -1,20 +1,21 @@
-//! Links of a bulk load, on their way into their table.
+//! Links of a bulk load that are not yet in their table.
 //!
-//! The table of links is in the order of their targets. A load brings them in the order of its records, so that each would
-//! change a page of its own. Those of a load into an empty kind (SQLite) are appended here, and put in order all at once when
-//! it ends. Who reads links meanwhile reads both; who changes or deletes a record has them put in order first.
+//! The table of links is ordered by target. A load delivers links in the order of its records, so each would change a
+//! different page. The links of a load into an empty kind (SQLite) are appended here instead and sorted into the table
+//! at once when the load ends. Reads of links meanwhile read both tables; changing or deleting a record sorts them in
+//! first.
 
 use crate::error::Result;
 use crate::session::{Flavour, Session};
 
-/// The table; without an index, as it is only appended to and read whole.
+/// The table; without an index, as it is only appended to and read as a whole.
 pub(crate) const TABLE: &str = "CREATE TABLE IF NOT EXISTS link_pending (to_kind TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL) STRICT;";
 
-/// Adds one.
+/// Appends a link.
 pub(crate) const INSERT: &str =
     "INSERT INTO link_pending (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-/// Where to read links.
+/// Returns the SQL source from which links are read.
 pub(crate) fn source(session: &mut Session<'_>) -> Result<&'static str> {
     Ok(if has_any(session)? {
         "(SELECT to_kind, target, relation, kind, id FROM link \
@@ -24,7 +25,7 @@ pub(crate) fn source(session: &mut Session<'_>) -> Result<&'static str> {
     })
 }
 
-/// Puts them in order.
+/// Sorts the pending links into their table.
 pub(crate) fn settle(session: &mut Session<'_>) -> Result<()> {
     if !has_any(session)? {
         return Ok(());
@@ -37,7 +38,7 @@ pub(crate) fn settle(session: &mut Session<'_>) -> Result<()> {
     session.execute("DELETE FROM link_pending", &[]).map(|_| ())
 }
 
-/// Takes those of a kind away.
+/// Deletes the pending links of a kind.
 pub(crate) fn forget(session: &mut Session<'_>, kind: &str) -> Result<()> {
     if !has_any(session)? {
         return Ok(());

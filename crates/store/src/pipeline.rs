@@ -1,21 +1,22 @@
-//! A bulk load in three stages at once: batches are read on one thread, prepared on others, and written in their order on
-//! the caller's. The queues between are bounded, so a few batches are in memory at most.
+//! A bulk load in three concurrent stages: batches are read on one thread, prepared on others, and written in order on
+//! the caller's. The queues between them are bounded, so only a few batches are in memory.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 
-/// Batches that wait between two stages at most.
+/// Maximum number of batches waiting between two stages.
 const WAITING_BATCHES: usize = 1;
-/// Threads that prepare at most: the one that writes is the slower part beyond.
+/// Maximum number of preparing threads: with more, writing is the bottleneck.
 const PREPARING_THREADS: usize = 4;
 
-/// Loads batches.
+/// Loads batches through the three stages.
 ///
-/// `read` gives batch after batch to its argument until that says `false` (nobody takes more) or there are none; what `read`
-/// itself gives back is the result. `prepare` runs on several threads at once. `write` takes the prepared batches in
-/// the order in which they were read; what it gives back is dropped on another thread, as freeing a batch takes its time.
+/// `read` passes batch after batch to its argument until that returns `false` (the load is ending) or no batches are
+/// left; the return value of `read` is the result. `prepare` runs on several threads at once. `write` takes the
+/// prepared batches in the order in which they were read; the value it returns is dropped on another thread, as freeing
+/// a batch takes time.
 ///
 /// # Errors
 /// The first error of `write`, which ends the other stages.
@@ -31,7 +32,7 @@ pub fn pipeline<Raw: Send, Ready: Send, Used: Send, End: Send, E>(
     let (raw, to_prepare) = sync_channel::<(Raw, SyncSender<Ready>)>(WAITING_BATCHES);
     let (order, in_order) = sync_channel(n_threads + WAITING_BATCHES);
     let (used, to_drop) = sync_channel(WAITING_BATCHES);
-    // The threads that prepare share it; the last one that ends closes it.
+    // The preparing threads share the receiver; the last one to end closes it.
     let to_prepare = Arc::new(Mutex::new(to_prepare));
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
@@ -46,7 +47,7 @@ pub fn pipeline<Raw: Send, Ready: Send, Used: Send, End: Send, E>(
         }
         drop(to_prepare);
         scope.spawn(move || to_drop.into_iter().for_each(drop::<Used>));
-        // Whatever ends the writing closes the queues, and with them the other stages.
+        // The end of writing, for whatever reason, closes the queues and thereby ends the other stages.
         write_all(in_order, &mut write, used)?;
         Ok(reader.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
@@ -71,10 +72,10 @@ fn write_all<Ready, Used, E>(
     used: SyncSender<Used>,
 ) -> Result<(), E> {
     for ready in in_order {
-        // Nothing comes of a batch whose preparing panicked; the scope tells of that.
+        // A batch whose preparation panicked yields nothing; the scope propagates the panic.
         let Ok(batch) = ready.recv() else { break };
         if let Err(unsent) = used.send(write(batch)?) {
-            // The thread is gone: this one gives the memory back.
+            // The thread is gone: this one frees the memory.
             drop(unsent);
         }
     }
@@ -85,7 +86,7 @@ fn write_all<Ready, Used, E>(
 mod tests {
     use super::pipeline;
 
-    /// Batches of which the first takes longest to prepare, as far as threads allow, come in their order.
+    /// The first batches take the longest to prepare, as far as threads allow, and still arrive in order.
     #[test]
     fn batches_are_written_in_the_order_of_reading() {
         let read = |take: &mut dyn FnMut(u64) -> bool| (0..200).filter(|it| take(*it)).count();

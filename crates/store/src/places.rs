@@ -1,4 +1,4 @@
-//! Places among the scans that run at once, which are left while a client is slow.
+//! Slots for concurrent scans, which are released while a client is slow.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{Result, StoreError};
 
-/// A place among the scans that run at once. Given back when dropped.
+/// A slot for a scan. Released when dropped.
 #[derive(Debug)]
 pub struct ScanPlace {
     scans: Arc<Semaphore>,
@@ -14,7 +14,7 @@ pub struct ScanPlace {
     at: At,
 }
 
-/// Where the scan is; what is held is never looked at.
+/// The state of the scan; the permits are only held, never read.
 #[derive(Debug)]
 enum At {
     Scans(#[expect(dead_code, reason = "held")] OwnedSemaphorePermit),
@@ -28,7 +28,8 @@ impl ScanPlace {
         Ok(Self { scans, parking, at: At::Scans(permit) })
     }
 
-    /// Lets another scan run while this one waits for its client. False when too many wait so: the place is kept.
+    /// Releases the slot to another scan while this one waits for its client. Returns false when too many scans wait
+    /// already: the slot is kept.
     pub fn leave(&mut self) -> bool {
         if matches!(self.at, At::Parking(_)) {
             return true;
@@ -38,7 +39,7 @@ impl ScanPlace {
         true
     }
 
-    /// Waits for a place again.
+    /// Waits for a slot again.
     ///
     /// Errors: the store is closing.
     pub async fn take_again(&mut self) -> Result<()> {

@@ -1,5 +1,5 @@
-//! From a condition to SQL: what columns, classes and indexes answer goes to the engine, the rest is
-//! evaluated on the rows that remain.
+//! Translates conditions to SQL: what columns, classes and indexes answer goes to the engine, the rest is evaluated on
+//! the remaining rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,35 +11,35 @@ use crate::session::{Cell, Flavour, Session};
 use crate::view::State;
 use crate::{Arity, Column, End, Expr, Kind, Path, Result, StoreError, TextQuery, Type, Value, text};
 
-/// A condition taken apart. The SQL speaks of the kind's table as `r`.
+/// A query plan. Its SQL refers to the kind's table as `r`.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Conditions that all must hold.
     pub(crate) conditions: Vec<String>,
-    /// Their bound values, in order of their numbers.
+    /// Their bound values, in the order of the parameter numbers.
     pub(crate) values: Vec<Cell>,
-    /// All of it but what classes decide.
+    /// The condition without the parts that classes decide.
     pub(crate) rest: Arc<Expr>,
-    /// What the engine could not decide.
+    /// The part that the engine could not decide.
     pub(crate) residual: Option<Arc<Expr>>,
-    /// Those of its parts that are not about the body.
+    /// The parts of the residual that do not depend on the body.
     pub(crate) leaves: Leaves,
     /// The classes that the condition allows, when it restricts them.
     pub(crate) classes: Option<Arc<ClassSet>>,
-    /// Top-level equalities on columns, for estimates.
+    /// Top-level equalities on columns, for row estimates.
     pub(crate) equalities: Vec<Equality>,
     /// Top-level ranges on columns.
     pub(crate) ranges: Vec<Range>,
-    /// How many ranges and other conditions of unknown share there are.
+    /// Number of ranges and other conditions of unknown selectivity.
     pub(crate) n_vague: u32,
-    /// Whether nothing can satisfy it.
+    /// Whether nothing can satisfy the condition.
     pub(crate) is_empty: bool,
-    /// Whether a text search takes part.
+    /// Whether it includes a text search.
     pub(crate) has_text: bool,
 }
 
 impl Plan {
-    /// Takes `filter` apart for `kind`; it is [`typed`].
+    /// Plans `filter`, which has gone through [`typed`], for `kind`.
     pub(crate) fn of(
         session: &mut Session<'_>,
         state: State,
@@ -115,7 +115,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The number of the parameter that `value` gets.
+    /// Binds `value` and returns its parameter number.
     pub(crate) fn bind(&mut self, value: Cell) -> usize {
         self.values.push(value);
         self.values.len()
@@ -144,7 +144,7 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct Equality {
     pub(crate) path: Path,
-    /// The texts under which a facet counts the values, where there are such.
+    /// The texts under which a facet counts the values, if there are any.
     pub(crate) values: Vec<String>,
     /// Whether a facet counts every record that has one of the values under one of `values`.
     pub(crate) is_counted: bool,
@@ -154,13 +154,13 @@ pub(crate) struct Equality {
 #[derive(Debug)]
 pub(crate) struct Range {
     pub(crate) column: &'static str,
-    /// Where it stands in [`Plan::conditions`].
+    /// Its index in [`Plan::conditions`].
     pub(crate) condition: usize,
-    /// How many of [`Plan::values`] the condition needs.
+    /// Number of [`Plan::values`] that the condition needs.
     pub(crate) n_values: usize,
 }
 
-/// The text under which a facet counts a value.
+/// Returns the text under which a facet counts a value.
 fn counted_text(value: &Value) -> Option<String> {
     match value {
         Value::Text(text) => Some(storable(text).into_owned()),
@@ -170,7 +170,7 @@ fn counted_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The condition with texts on instants' columns made instants.
+/// Converts texts that are compared with instant columns to instants.
 pub(crate) fn typed(kind: &Kind, expr: &Expr) -> Expr {
     let is_instant = |path: &Path| kind.column_of(path).is_some_and(|it| it.ty == Type::Instant);
     let end = |end: &End| match end {
@@ -199,22 +199,22 @@ fn instant(value: &Value) -> Value {
     }
 }
 
-/// Most values that the engine decides for a row: PostgreSQL gives 1,664 of a row.
+/// Maximum number of conditions decided by the engine per row: PostgreSQL returns at most 1,664 columns.
 const DECIDED: usize = 1_600;
 
-/// The conditions in what remains that only the engine decides.
+/// The conditions of the residual that only the engine can decide.
 #[derive(Debug, Default)]
 pub(crate) struct Leaves {
-    /// What decides them, each as a value of a row.
+    /// The SQL that decides them, each a column of the row.
     pub(crate) decided: Vec<String>,
-    /// Which of these decides the condition that stands at a place in [`Plan::residual`].
+    /// Which of these decides a condition, by the condition's address in [`Plan::residual`].
     at: HashMap<*const Expr, usize>,
-    /// Which of these decides a text: a query names the same words for many fields.
+    /// Which of these decides a text query: a query may use the same words for many fields.
     of_texts: HashMap<TextQuery, usize>,
 }
 
 impl Leaves {
-    /// Takes a condition in; one that has no SQL never holds.
+    /// Adds a condition; one that has no SQL never holds.
     ///
     /// Errors: [`StoreError::Query`] for too many.
     fn add<'a>(
@@ -243,14 +243,14 @@ impl Leaves {
         Ok(())
     }
 
-    /// Whether the condition at this place holds for a row for which `decided` are true.
+    /// Returns whether the condition at this address holds for a row with these `decided` values.
     pub(crate) fn holds(&self, expr: &Expr, decided: &[bool]) -> bool {
         let number = self.at.get(&std::ptr::from_ref(expr));
         number.is_some_and(|it| decided.get(*it) == Some(&true))
     }
 }
 
-/// The leaves of a condition that are not about the body.
+/// Collects the leaves of a condition that do not depend on the body.
 fn leaves<'a>(expr: &'a Expr, into: &mut Vec<&'a Expr>) {
     match expr {
         Expr::And(list) | Expr::Or(list) => list.iter().for_each(|it| leaves(it, into)),
@@ -268,7 +268,7 @@ fn flatten<'a>(expr: &'a Expr, into: &mut Vec<&'a Expr>) {
     }
 }
 
-/// Whether an expression speaks of class fields only, so that classes decide it.
+/// Returns whether an expression uses class fields only, so that classes decide it.
 pub(crate) fn is_on_class(kind: &Kind, expr: &Expr) -> bool {
     match expr {
         Expr::And(list) | Expr::Or(list) => !list.is_empty() && list.iter().all(|it| is_on_class(kind, it)),
@@ -280,7 +280,7 @@ pub(crate) fn is_on_class(kind: &Kind, expr: &Expr) -> bool {
     }
 }
 
-/// The order of a list does not reach its class, so a comparison with a whole list is not decided there.
+/// A class does not keep the order of a list, so it cannot decide a comparison with a whole list.
 fn is_class_value(kind: &Kind, path: &Path, value: &Value) -> bool {
     kind.is_class_field(path) && !matches!(value, Value::Json(_))
 }
@@ -288,9 +288,9 @@ fn is_class_value(kind: &Kind, path: &Path, value: &Value) -> bool {
 /// Whether `NULL` (unknown) may stand for false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Logic {
-    /// The engine filters: unknown is as good as false, and indexes stay usable.
+    /// In a filter, unknown is as good as false, and indexes stay usable.
     Filter,
-    /// Below a negation: true or false only.
+    /// Below a negation, only true or false is allowed.
     Strict,
 }
 
@@ -304,7 +304,7 @@ struct Compiler<'a, 'b> {
 }
 
 impl Compiler<'_, '_> {
-    /// SQL that decides `expr` exactly, or `None` when columns cannot.
+    /// Returns SQL that decides `expr` exactly, or `None` when columns cannot.
     fn sql(&mut self, expr: &Expr, logic: Logic) -> Result<Option<String>> {
         let n_values = self.values.len();
         let sql = self.try_sql(expr, logic)?;
@@ -463,7 +463,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Where a path is answered.
+/// Where the values of a path are found.
 enum Place {
     Id,
     One(&'static Column),
@@ -478,7 +478,7 @@ impl Place {
         }
     }
 
-    /// The SQL in which `test` is applied to the column's name.
+    /// Returns the SQL that applies `test` to the column's name.
     fn condition(
         &self,
         flavour: Flavour,
@@ -504,12 +504,12 @@ impl Place {
     }
 }
 
-/// The table of an [`Arity::Many`] column.
+/// Returns the table of an [`Arity::Many`] column.
 pub(crate) fn many_table(kind: &Kind, column: &Column) -> String {
     format!("\"x_{}_{}\"", kind.name, column.name)
 }
 
-/// Whether a column of type `ty` keeps enough of the body to decide a comparison with `value`.
+/// Returns whether a column of type `ty` keeps enough of the body to decide a comparison with `value`.
 fn is_decided(ty: Type, value: &Value) -> bool {
     !matches!(
         (ty, value),
@@ -519,7 +519,7 @@ fn is_decided(ty: Type, value: &Value) -> bool {
     )
 }
 
-/// The cell that a column of type `ty` would hold for `value`; `None` when no such column can equal it.
+/// Returns the cell that a column of type `ty` would hold for `value`; `None` when no such column can equal it.
 fn cell(value: &Value, ty: Type) -> Option<Cell> {
     match (ty, value) {
         (Type::Text, Value::Text(text)) => Some(Cell::Text(storable(text).into_owned())),
@@ -537,7 +537,7 @@ fn cell(value: &Value, ty: Type) -> Option<Cell> {
     }
 }
 
-/// The end of a range over whole numbers that means what `value` means: more than 2.5 is 3 and more.
+/// Returns the equivalent end of a range over whole numbers: more than 2.5 means 3 and more.
 fn whole_end(ty: Type, value: &Value, operator: &'static str) -> (Value, &'static str) {
     match (ty, value) {
         (Type::Integer, Value::Real(number)) if matches!(Cell::number(*number), Cell::Real(_)) => {
@@ -551,7 +551,7 @@ fn whole_end(ty: Type, value: &Value, operator: &'static str) -> (Value, &'stati
     }
 }
 
-/// The least text that is greater than every text with this prefix.
+/// Returns the least text that is greater than every text with this prefix.
 fn text_after(prefix: &str) -> Option<String> {
     let mut chars: Vec<char> = prefix.chars().collect();
     while let Some(last) = chars.pop() {

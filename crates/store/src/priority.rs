@@ -1,11 +1,11 @@
-//! What may wait leaves the processor to those who answer.
+//! Lower priority for threads whose work may wait.
 
-/// How much a thread steps back, from 0 to 19: to a tenth of what others get.
+/// The nice value of such a thread, from 0 to 19: it gets a tenth of the processor time of the others.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// Gives this thread, and those that it starts from now on, less of the processor than those that answer requests. On
-/// other systems than Linux a thread has no priority of its own.
+/// Lowers the priority of this thread, and of those that it starts from now on, below the threads that answer requests.
+/// On systems other than Linux, threads have no priority of their own.
 pub fn step_back() {
     #[cfg(target_os = "linux")]
     {

@@ -1,30 +1,30 @@
-//! What can be asked of a kind: a small tree of conditions, an order and a window.
+//! Queries on a kind: a small tree of conditions, an order and a window.
 //!
-//! Dialects turn their own languages into this; the engine's planner does the rest. Every condition
-//! means the same on a declared column and on any other path of the body, on either engine.
+//! Dialects translate their own query languages into this; the planner does the rest. Every condition means the same on
+//! a declared column and on any other path of the body, on either engine.
 
 use serde_json::Value as Json;
 
 use crate::Word;
 
-/// Steps into a body. A list on the way is entered: the condition holds if one element satisfies it.
+/// Steps into a body. Lists on the way are descended into: the condition holds if one element satisfies it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path(Vec<String>);
 
 impl Path {
-    /// From dotted text: `scientificMetadata.temperature.value`.
+    /// Parses dotted text: `scientificMetadata.temperature.value`.
     pub fn dotted(text: &str) -> Self {
         Self(text.split('.').map(str::to_owned).collect())
     }
-    /// From steps, which may themselves contain dots.
+    /// Returns the path of these steps, which may themselves contain dots.
     pub fn steps(steps: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self(steps.into_iter().map(Into::into).collect())
     }
-    /// The steps.
+    /// Returns the steps.
     pub fn as_steps(&self) -> &[String] {
         &self.0
     }
-    /// Whether this is the path that `dotted` writes.
+    /// Returns whether this is the path that `dotted` denotes.
     pub fn is_dotted(&self, dotted: &str) -> bool {
         self.0.iter().map(String::as_str).eq(dotted.split('.'))
     }
@@ -39,7 +39,7 @@ impl From<&str> for Path {
 /// A value in a condition. Comparison is within one type: a number never matches a string.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Matches `null` and what is absent.
+    /// Matches `null` and absent values.
     Null,
     /// A boolean.
     Boolean(bool),
@@ -49,7 +49,7 @@ pub enum Value {
     Real(f64),
     /// A string.
     Text(String),
-    /// A point in time, milliseconds since 1970; matches strings that state it in ISO 8601.
+    /// A point in time in milliseconds since 1970; matches ISO 8601 strings that denote it.
     Instant(i64),
     /// A string compared without case and accents, see [`crate::fold()`].
     Folded(String),
@@ -92,9 +92,9 @@ impl From<f64> for Value {
 pub enum End {
     /// No limit.
     Open,
-    /// Up to and with the value.
+    /// Up to and including the value.
     Included(Value),
-    /// Up to but without the value.
+    /// Up to but excluding the value.
     Excluded(Value),
 }
 
@@ -105,25 +105,25 @@ pub enum Expr {
     All,
     /// Never true.
     Nothing,
-    /// Each of them.
+    /// All of them hold.
     And(Vec<Expr>),
-    /// One of them.
+    /// At least one of them holds.
     Or(Vec<Expr>),
-    /// Not it.
+    /// It does not hold.
     Not(Box<Expr>),
-    /// The value, or an element of the list, equals.
+    /// The value, or an element of the list, equals this.
     Is(Path, Value),
     /// The value, or an element of the list, is one of these.
     In(Path, Vec<Value>),
-    /// The value, or an element of the list, lies between.
+    /// The value, or an element of the list, lies in the range.
     Range(Path, End, End),
-    /// The path is there, even as `null`.
+    /// The path exists, even as `null`.
     Exists(Path),
-    /// The string begins so.
+    /// The string has this prefix.
     Prefix(Path, String),
-    /// The string matches.
+    /// The string matches the pattern.
     Regex(Path, Pattern),
-    /// The string has the word among its words, without regard to case and accents.
+    /// The string contains the word, ignoring case and accents.
     Word(Path, Word),
     /// One element of the list satisfies the condition, whose paths start at the element.
     Element(Path, Box<Expr>),
@@ -136,7 +136,7 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Both conditions; folds `All` away.
+    /// Combines both conditions; simplifies `All` away.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::All, it) | (it, Self::All) => it,
@@ -153,7 +153,7 @@ impl Expr {
     }
 }
 
-/// A regular expression, compiled once with bounds on its size; matching takes linear time.
+/// A regular expression, compiled once with a limit on its size; matching takes linear time.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     regex: regex::Regex,
@@ -161,8 +161,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles `text`, unanchored. `flags` are those of JavaScript and MongoDB: `i`, `m`, `s`, `x`; with `f` it
-    /// is matched against the folded string ([`crate::fold()`]).
+    /// Compiles `text`, unanchored. `flags` are those of JavaScript and MongoDB: `i`, `m`, `s`, `x`; with `f` the
+    /// pattern is matched against the folded string ([`crate::fold()`]).
     ///
     /// Errors: the text is not a regular expression, uses back-references or look-around, or is too large.
     pub fn new(text: &str, flags: &str) -> Result<Self, crate::StoreError> {
@@ -187,12 +187,12 @@ impl Pattern {
             .map_err(|error| crate::StoreError::Query(format!("regular expression: {error}")))
     }
 
-    /// Whether it is matched against folded strings.
+    /// Returns whether it is matched against folded strings.
     pub fn is_folding(&self) -> bool {
         self.flags.contains('f')
     }
 
-    /// Whether it is found in `text`.
+    /// Returns whether it matches somewhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
         if self.is_folding() {
             return self.regex.is_match(&crate::fold(text));
@@ -200,12 +200,12 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// The text it was made of.
+    /// Returns the text it was compiled from.
     pub fn as_str(&self) -> &str {
         self.regex.as_str()
     }
 
-    /// The flags it was made with.
+    /// Returns the flags it was compiled with.
     pub fn flags(&self) -> &str {
         &self.flags
     }
@@ -214,11 +214,11 @@ impl Pattern {
 /// Largest compiled size of a pattern from a request.
 const PATTERN_SIZE_BYTES: usize = 1 << 20;
 
-/// Words to find, as MongoDB's text search reads them: words are alternatives, phrases in quotes must
-/// all be there, words after `-` must not. Case, accents and English endings do not count.
+/// Words to find, as in MongoDB's text search: words are alternatives, all phrases in quotes must occur, words after
+/// `-` must not. Case, accents and English endings are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TextQuery {
-    /// One of these must occur; beside phrases they change nothing.
+    /// One of these must occur; ignored if there are phrases.
     pub words: Vec<String>,
     /// Each of these must occur.
     pub phrases: Vec<String>,
@@ -244,34 +244,34 @@ pub enum Direction {
     Descending,
 }
 
-/// Which records, in what order, which window of them.
+/// Which records to return, in what order, and which window of them.
 #[derive(Debug, Clone)]
 pub struct Query {
     /// The condition.
     pub filter: Expr,
-    /// The order; empty means insertion order. Ties stand in insertion order, newest first when the last
-    /// field is descending.
+    /// The order; empty means insertion order. Ties are in insertion order, newest first when the last field is
+    /// descending.
     pub order: Vec<Order>,
-    /// Records to pass over.
+    /// Records to skip.
     pub skip: u64,
-    /// Records to give at most; `None` for all.
+    /// Maximum number of records to return; `None` for all.
     pub limit: Option<u64>,
-    /// Keyset paging: only records behind this one in the order; from [`crate::Record::cursor`] of the last row seen.
-    /// Only for the insertion order: refused beside an order.
+    /// Keyset paging: only records after this one; from [`crate::Record::cursor`] of the last row seen. Only for the
+    /// insertion order: refused together with an order.
     pub after: Option<i64>,
 }
 
 impl Query {
-    /// All records that satisfy `filter`, in insertion order.
+    /// Returns a query for all records that satisfy `filter`, in insertion order.
     pub fn filter(filter: Expr) -> Self {
         Self { filter, order: Vec::new(), skip: 0, limit: None, after: None }
     }
-    /// With a sort by `path`.
+    /// Adds a sort by `path`.
     pub fn sorted(mut self, path: impl Into<Path>, direction: Direction) -> Self {
         self.order.push(Order { path: path.into(), direction });
         self
     }
-    /// With a window.
+    /// Sets the window.
     pub fn window(mut self, skip: u64, limit: u64) -> Self {
         self.skip = skip;
         self.limit = Some(limit);
@@ -279,11 +279,11 @@ impl Query {
     }
 }
 
-/// How often each value of a facet occurs.
+/// How often a value of a facet occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FacetCount {
     /// The value, see [`crate::Counts`].
     pub value: String,
-    /// Records that have it.
+    /// Number of records that have it.
     pub n_records: u64,
 }

@@ -1,8 +1,9 @@
-//! What the store hands out.
+//! What the store returns: records and changes.
 
 use bytes::Bytes;
 
-/// Records of a kind whose class fields have equal values share a class. See [`crate::Kind::class_fields`].
+/// Identifies a class: records of a kind with equal values in their class fields share one. See
+/// [`crate::Kind::class_fields`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Class(pub(crate) i64);
 
@@ -15,30 +16,30 @@ pub struct ListId(pub(crate) i64);
 pub struct Record {
     /// Unique in its kind and tenant.
     pub id: String,
-    /// 1 when made, one more with each change.
+    /// 1 when created, one more with each change.
     pub version: u64,
     /// Sequence number, in the tenant, of the last change.
     pub sequence: u64,
-    /// Who may see it, see [`crate::View::class`].
+    /// Determines who may see it, see [`crate::View::class`].
     pub class: Class,
-    /// The members, when the kind has them and the record has some.
+    /// The list of members, when the kind has members and the record has some.
     pub list: Option<ListId>,
-    /// How many members the list has.
+    /// Number of members in the list.
     pub n_members: u64,
     /// The JSON document, as it was written.
     pub body: Bytes,
-    /// Position in insertion order; the engine's row.
+    /// Position in insertion order; the row key of the engine.
     pub(crate) key: i64,
 }
 
 impl Record {
-    /// The body, parsed. Errors when what is stored is not JSON, which `pinakes check` would report.
+    /// Parses the body. Errors: what is stored is not JSON, which `pinakes check` would report.
     pub fn json(&self) -> crate::Result<serde_json::Value> {
         serde_json::from_slice(&self.body)
             .map_err(|error| crate::StoreError::Damaged(format!("body of {:?}: {error}", self.id)))
     }
 
-    /// Where the next page begins: for [`crate::Query::after`].
+    /// Returns where the next page begins: for [`crate::Query::after`].
     pub fn cursor(&self) -> i64 {
         self.key
     }
@@ -47,12 +48,12 @@ impl Record {
 /// A change in a tenant, for indexers, harvesters and replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its number; changes are followed by asking for those after the last one seen.
+    /// Its number; a follower asks for the changes after the last one it has seen.
     pub sequence: u64,
     /// Name of the record's kind.
     pub kind: String,
     /// The record's id.
     pub id: String,
-    /// Whether the record was deleted; otherwise it was made or changed.
+    /// Whether the record was deleted; otherwise it was created or changed.
     pub deleted: bool,
 }

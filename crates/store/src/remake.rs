@@ -1,19 +1,21 @@
-//! A kind whose declaration has changed: what differs is made anew from the bodies, beside reads and writes.
+//! Online rebuild of a kind whose declaration has changed: the differences are rebuilt from the bodies while reads and
+//! writes go on.
 //!
-//! Rows and bodies stay where they are. One short transaction ([`begin`]) takes away what the new declaration does not ask
-//! for, adds empty columns, and notes what is not made yet: columns, facets, classes, identifiers, links, words, indexes.
-//! What both declarations have alike is never touched. From then on writers write whole rows of the new declaration, and
-//! steps of a bounded number of rows ([`step`]) do the same for the rows that nobody writes. How far they are stands in the
-//! tenant, and every transaction that needs to know reads it there, so that any number of processes may read, write and
-//! take steps at once, and a kill costs one step.
+//! Rows and bodies stay where they are. One short transaction ([`begin`]) removes what the new declaration no longer
+//! has, adds empty columns, and records what is missing: columns, facets, classes, identifiers, links, words, indexes.
+//! What both declarations have in common is never touched. From then on writers write whole rows of the new
+//! declaration, and steps of a bounded number of rows ([`step`]) do the same for the rows that nobody writes. Their
+//! progress is stored in the tenant, and every transaction that depends on it reads it there, so any number of
+//! processes may read, write and take steps at once, and a kill costs one step.
 //!
-//! Until it is over a search is planned without what is not made ([`Remaking::made`]): the bodies decide instead. What only
-//! a table of references can tell is refused ([`StoreError::Remaking`]), and so are records of a kind with a unique index
-//! that is not made. A row that no step has come to is counted by none of the facets that are not made.
+//! Until the rebuild is complete, a search is planned without the missing parts ([`Remaking::made`]): the bodies decide
+//! instead. Queries that only a table of references can answer are refused ([`StoreError::Remaking`]), and so are
+//! writes to a kind with a unique index that is not built. The facets being rebuilt do not count a row until a step has
+//! reached it.
 //!
-//! A program of another declaration begins anew with its own. Who has the tenant open with the former one notices in its
-//! next transaction ([`declared`]), and neither writes nor searches any more. In a database the short transaction waits for
-//! writes under way, which began by the former declaration.
+//! A program with another declaration starts over with its own. A program that has the tenant open with the former
+//! declaration notices this in its next transaction ([`declared`]), and then neither writes nor searches any more. In a
+//! database the short transaction waits for write transactions under way, which began with the former declaration.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,61 +36,61 @@ mod steps;
 
 pub(crate) use steps::{Left, STEP_ROWS, not_unique, step};
 
-/// What stands for the declaration of a kind that is being made anew.
+/// Stored in place of the declaration of a kind that is being rebuilt.
 pub(crate) const UNDER_WAY: &str = "";
-/// Begins the name of what says how far it has come; the rest is the kind's.
+/// Prefix of the name of the stored progress, followed by the kind's name.
 const MARK: &str = "remake:";
-/// Seconds after which to ask again for what is not made yet.
+/// Seconds after which a caller should retry what needs missing parts.
 const RETRY_AFTER_S: u32 = 5;
-/// Classes of records that no step has come to, remembered at most.
+/// Maximum number of cached classes of records that no step has reached.
 const MOST_COMPUTED: usize = 100_000;
 
-/// What of a kind is not made yet, and how far it is.
+/// What of a kind is missing, and how far the rebuild is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Remake {
     declaration: String,
     /// Names of columns.
     columns: Vec<String>,
-    /// Names of facets. All of them where classes are not made.
+    /// Names of facets. All of them if the classes are missing.
     facets: Vec<String>,
-    /// Numbers of indexes, by their places in the declaration.
+    /// Indexes, by position in the declaration.
     indexes: Vec<usize>,
     classes: bool,
     identifiers: bool,
     links: bool,
     /// The column of words, in a database.
     words: bool,
-    /// Columns of former declarations, which get empty.
+    /// Columns of former declarations, which are emptied.
     gone: Vec<String>,
-    /// Whether counts are not asked for any more.
+    /// Whether obsolete counts are removed already.
     #[serde(default)]
     drops_counts: bool,
     stage: Stage,
-    /// Where the clearing of a table of references is.
+    /// How far the clearing of a table of references is.
     cursor: Vec<String>,
-    /// The last row that is made.
+    /// The last row rebuilt so far.
     #[serde(skip)]
     last: i64,
 }
 
-/// What is done next.
+/// The current stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
-    /// Counts that are not asked for any more, or are to be made, go.
+    /// Removes counts that are obsolete or to be rebuilt.
     #[default]
     Facets,
-    /// The same of identifiers.
+    /// Removes such identifiers.
     Identifiers,
-    /// The same of links.
+    /// Removes such links.
     Links,
-    /// Rows are made.
+    /// Rebuilds rows.
     Rows,
-    /// All rows are made.
+    /// Builds indexes, after all rows are rebuilt.
     Indexes,
 }
 
 impl Remake {
-    /// What of `kind` differs from the declaration in force.
+    /// Returns the differences between `kind` and the declaration in force.
     fn between(declaration: &str, kind: &'static Kind) -> Self {
         let own = kind.declaration();
         let (old, new) = (sections(declaration), sections(&own));
@@ -123,23 +125,23 @@ impl Remake {
         }
     }
 
-    /// Whether any row has to be made.
+    /// Returns whether any row has to be rebuilt.
     fn has_rows(&self) -> bool {
         let lists = [&self.columns, &self.facets, &self.gone];
         lists.iter().any(|it| !it.is_empty()) || self.classes || self.identifiers || self.links || self.words
     }
 
-    /// Whether anything has to be done but for indexes.
+    /// Returns whether anything has to be done apart from indexes.
     fn has_work(&self) -> bool {
         self.has_rows() || self.drops_counts
     }
 
-    /// Whether all rows are as its declaration has them.
+    /// Returns whether all rows follow the new declaration.
     fn has_all_rows(&self) -> bool {
         self.stage == Stage::Indexes || !self.has_work()
     }
 
-    /// Whether indexes are all that is left.
+    /// Returns whether only indexes are left.
     pub(crate) fn is_at_indexes(&self) -> bool {
         self.stage == Stage::Indexes
     }
@@ -148,8 +150,8 @@ impl Remake {
         self.columns.iter().any(|it| it == name)
     }
 
-    /// Whether the counts of a facet have the record of a row in them. New rows of a database have no key yet: a step comes to
-    /// them.
+    /// Returns whether the counts of a facet include the record of a row. New rows in a database have no key yet: a
+    /// step will reach them.
     pub(crate) fn counts(&self, facet: &str, key: Option<i64>) -> bool {
         let is_made = match self.stage {
             Stage::Facets | Stage::Identifiers | Stage::Links => false,
@@ -159,19 +161,20 @@ impl Remake {
         is_made || !self.facets.iter().any(|it| it == facet)
     }
 
-    /// Errors: a search for words needs the column of words, which is not made.
+    /// Checks that words can be searched. Errors: the search needs the column of words, which is missing.
     pub(crate) fn require_words(&self, kind: &'static Kind, flavour: Flavour) -> Result<()> {
         if self.words && flavour == Flavour::Postgres { Err(not_yet(kind)) } else { Ok(()) }
     }
 }
 
-/// What this process knows of a kind that is being made anew. It stays true until the end; how far it is stands in the tenant.
+/// What this process knows of a kind that is being rebuilt. It stays valid until the end; the progress is stored in the
+/// tenant.
 #[derive(Debug)]
 pub(crate) struct Remaking {
-    /// The kind without what is not made.
+    /// The kind without the missing parts.
     pub(crate) made: &'static Kind,
     remake: Remake,
-    /// Class fields of records that no step has come to: those of late, and those before.
+    /// Class fields of records that no step has reached: a recent generation and an older one.
     computed: Mutex<[HashMap<Class, Arc<Json>>; 2]>,
 }
 
@@ -180,7 +183,7 @@ impl Remaking {
         Self { made: without(kind, &remake), remake, computed: Mutex::default() }
     }
 
-    /// Gives a record the class that its body has by the new declaration.
+    /// Sets a record's class to the one that its body has under the new declaration.
     pub(crate) fn classify(&self, kind: &'static Kind, record: &mut Record) -> Result<()> {
         let body = record.json()?;
         let text = class_text(kind, &body);
@@ -204,42 +207,43 @@ impl Remaking {
         Ok(())
     }
 
-    /// The class fields of a class that [`Remaking::classify`] gave.
+    /// Returns the class fields of a class that [`Remaking::classify`] has set.
     pub(crate) fn class(&self, class: Class) -> Option<Arc<Json>> {
         let computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
         computed.iter().find_map(|it| it.get(&class)).cloned()
     }
 
-    /// Whether the class that stands in a row may be that of the former declaration.
+    /// Returns whether the class stored in a row may be that of the former declaration.
     pub(crate) fn lacks_classes(&self) -> bool {
         self.remake.classes
     }
 
-    /// Whether identifiers of a scheme are missing.
+    /// Returns whether identifiers of a scheme are missing.
     pub(crate) fn lacks_identifiers(&self, kind: &Kind, scheme: &str) -> bool {
         self.remake.identifiers && kind.identifiers.iter().any(|it| it.scheme == scheme)
     }
 
-    /// Whether links of a relation to a kind are missing.
+    /// Returns whether links of a relation to a kind are missing.
     pub(crate) fn lacks_links(&self, kind: &Kind, to: &str, relation: &str) -> bool {
         self.remake.links && kind.links.iter().any(|it| it.to == to && it.relation == relation)
     }
 
-    /// Whether it cannot be told if a value is unique.
+    /// Returns whether uniqueness of values cannot be checked.
     pub(crate) fn lacks_unique(&self, kind: &Kind) -> bool {
         self.remake.indexes.iter().any(|it| kind.indexes[*it].uniqueness.refuses())
     }
 }
 
-/// The kinds of a tenant that are being made anew, as far as this process knows.
+/// The kinds of a tenant that are being rebuilt, as far as this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct Remakes(Mutex<Option<Arc<UnderWay>>>);
 
-/// Some of them.
+/// Kinds being rebuilt, by name.
 pub(crate) type UnderWay = HashMap<&'static str, Arc<Remaking>>;
 
 impl Remakes {
-    /// Those under way. To be taken before the snapshot begins that it is used with: what is over by then is not among them.
+    /// Returns the current rebuilds. Must be called before the snapshot begins that it is used with: rebuilds that are
+    /// complete by then are not included.
     pub(crate) fn current(&self) -> Option<Arc<UnderWay>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -250,7 +254,7 @@ impl Remakes {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (!map.is_empty()).then(|| Arc::new(map));
     }
 
-    /// That of a kind is over.
+    /// Removes a kind whose rebuild is complete.
     pub(crate) fn end(&self, kind: &Kind) {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = place.as_deref().cloned().unwrap_or_default();
@@ -259,7 +263,7 @@ impl Remakes {
     }
 }
 
-/// A kind without what is not made; it lives as long as the process.
+/// Returns a kind without its missing parts; it lives as long as the process.
 fn without(kind: &'static Kind, remake: &Remake) -> &'static Kind {
     let columns = kind.columns.iter().filter(|it| !remake.lacks_column(it.name));
     let facets = kind.facets.iter().filter(|it| !remake.facets.iter().any(|name| name == it.name));
@@ -273,12 +277,12 @@ fn without(kind: &'static Kind, remake: &Remake) -> &'static Kind {
     }))
 }
 
-/// Says that something of a kind is not made yet.
+/// Returns the error for a part of a kind that is not rebuilt yet.
 pub(crate) fn not_yet(kind: &'static Kind) -> StoreError {
     StoreError::Remaking { kind: kind.name, retry_after_s: RETRY_AFTER_S }
 }
 
-/// Begins to make a kind anew, unless that is begun: a short transaction, which is under way.
+/// Begins the rebuild of a kind unless it has begun, in the current short transaction.
 pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Remake> {
     let kind = changed.kind;
     let was_under_way = changed.declaration == UNDER_WAY;
@@ -293,10 +297,10 @@ pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Rema
     }
     let mut remake = Remake::between(&former, kind);
     if was_under_way {
-        // Nobody knows which are there.
+        // It is unknown which of them exist.
         remake.indexes = (0..kind.indexes.len()).collect();
     }
-    // Counts of a bulk load that did not end are not up to now.
+    // Counts of an unfinished bulk load are not up to date.
     if counters::is_behind(session, kind.name)? {
         counters::unmark_behind(session, kind.name)?;
         remake.facets = kind.facets.iter().map(|it| it.name.to_owned()).collect();
@@ -318,7 +322,7 @@ pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Rema
         let made = kind.facets.iter().filter(is_made).map(|it| it.name.into()).collect();
         session.execute(&sql, &[kind.name.into(), Cell::Set(made)])?;
     }
-    // Who knows other indexes alone reads and writes the same.
+    // A program that only knows other indexes reads and writes the same.
     if was_under_way || remake.has_work() || !differ_in_indexes_only(&former, &remake.declaration) {
         let sql = "INSERT INTO meta (name, value) VALUES ('declared', 1) \
                    ON CONFLICT (name) DO UPDATE SET value = meta.value + 1";
@@ -333,15 +337,15 @@ pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Rema
     Ok(remake)
 }
 
-/// What of a kind's tables changes.
+/// The changes to a kind's tables.
 pub(crate) struct Reshaped {
-    /// Columns that begin empty.
+    /// Columns that start empty.
     pub(crate) columns: Vec<&'static Column>,
-    /// Indexes that stay.
+    /// Indexes that are kept.
     pub(crate) indexes: Vec<&'static Index>,
-    /// Whether the column of words begins empty, in a database.
+    /// Whether the column of words starts empty, in a database.
     pub(crate) words: bool,
-    /// Whether a former one goes.
+    /// Whether an old column of words is dropped.
     pub(crate) drops_words: bool,
 }
 
@@ -356,14 +360,14 @@ impl Reshaped {
         }
     }
 
-    /// Whether a column begins empty.
+    /// Returns whether a column starts empty.
     pub(crate) fn has(&self, column: &str) -> bool {
         self.columns.iter().any(|it| it.name == column)
     }
 }
 
-/// Counts records by the classes in their rows, where nobody knows what was counted: a file of a former format, or what a former
-/// version was about to make anew.
+/// Recounts records by the classes in their rows, where it is unknown what was counted: in a file of a former format,
+/// or where a former version was about to rebuild the kind.
 fn recount_records(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     let name = kind.name;
     session.execute(
@@ -386,15 +390,16 @@ fn recount_records(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     Ok(())
 }
 
-/// How often declarations of a tenant have changed: who opened it before does not know what is stored now.
+/// Returns how often declarations of a tenant have changed: a program that opened it at a lower count does not know
+/// what is stored now.
 pub(crate) fn declared(session: &mut Session<'_>) -> Result<i64> {
     let sql = "SELECT value FROM meta WHERE name = 'declared'";
     Ok(session.first(sql, &[], |row| row.int(0))?.unwrap_or(0))
 }
 
-/// How far a kind is, in the transaction or snapshot under way; `None` when nothing of it is missing.
+/// Returns the progress of a kind's rebuild in the current transaction or snapshot; `None` when nothing is missing.
 ///
-/// Errors: a program of another declaration has begun to make it its own.
+/// Errors: a program with another declaration has begun to rebuild the kind for itself.
 pub(crate) fn read(session: &mut Session<'_>, kind: &'static Kind) -> Result<Option<Remake>> {
     match noted(session, kind)? {
         Some(remake) if remake.declaration != kind.declaration() => Err(outdated()),
@@ -402,7 +407,7 @@ pub(crate) fn read(session: &mut Session<'_>, kind: &'static Kind) -> Result<Opt
     }
 }
 
-/// The same, whatever declaration it is for. What a program before this way of making kinds anew has written is nothing.
+/// Reads the progress for whatever declaration it is. Marks of programs that predate online rebuilds are ignored.
 fn noted(session: &mut Session<'_>, kind: &Kind) -> Result<Option<Remake>> {
     let sql = "SELECT value, text FROM meta WHERE name = ?1";
     let found =
@@ -424,10 +429,10 @@ fn mark_name(kind: &Kind) -> String {
     format!("{MARK}{}", kind.name)
 }
 
-/// A row that is to be made.
+/// A row to be rebuilt.
 struct Row {
     key: i64,
-    /// The class that stands in it.
+    /// The class stored in it.
     class: Class,
     document: Document,
 }

@@ -1,4 +1,4 @@
-//! The thread that makes kinds anew beside serving; see [`crate::remake`].
+//! The thread that rebuilds kinds while serving; see [`crate::remake`].
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -9,15 +9,15 @@ use crate::remake::{self, Left, STEP_ROWS};
 use crate::tenant::{Engine, Inner};
 use crate::{Expr, Kind, Result, StoreError, Tenant, Txn};
 
-/// Waited for others, between two looks.
+/// Pause between two checks while waiting for other processes.
 const OTHERS: Duration = Duration::from_millis(100);
-/// Looks, before a tenant is served.
+/// Maximum number of such checks before a tenant is served.
 const FIRST_WAITS: u32 = 20;
-/// Waited after a step that failed; twice as long after each further one, up to [`DOUBLINGS`] times.
+/// Pause after a failed step; doubled after each further failure, up to [`DOUBLINGS`] times.
 const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 const DOUBLINGS: u32 = 6;
 
-/// Makes the first records of each kind anew, and has a thread go on with the rest.
+/// Rebuilds the first records of each kind, and starts a thread for the rest.
 pub(crate) fn start(tenant: &Tenant) -> Result<()> {
     let n_first =
         usize::try_from(tenant.limits().remake_records_first).unwrap_or(usize::MAX).div_ceil(STEP_ROWS);
@@ -38,12 +38,13 @@ pub(crate) fn start(tenant: &Tenant) -> Result<()> {
         .name("store-remake".to_owned())
         .spawn(move || go_on(&weak, left, &ends))
         .map_err(|source| StoreError::Io { path: "thread store-remake".to_owned(), source })?;
-    // The tenant is opened once: nobody has set it before.
+    // The tenant is opened only once, so this cannot have been set before.
     tenant.0.remaker.set(living).ok();
     Ok(())
 }
 
-/// Steps up to the end, where that is near. Indexes of a kind with more records than that are made beside serving.
+/// Takes steps of which at most `n_most` rebuild rows. Indexes of a kind with more than `remake_records_first` records
+/// are left to be built while serving.
 fn first_steps(tenant: &Tenant, kind: &'static Kind, n_most: usize) -> Result<Left> {
     let n_records = tenant.read_blocking(|view| view.count(kind, &Expr::All))?;
     let is_small = n_records <= tenant.limits().remake_records_first;
@@ -69,10 +70,10 @@ fn first_steps(tenant: &Tenant, kind: &'static Kind, n_most: usize) -> Result<Le
     Ok(Left::Steps)
 }
 
-/// Takes step after step until nothing is left, or the tenant is closed. A kind that has to wait holds up no other.
+/// Takes steps until nothing is left or the tenant is closed. A kind that has to wait does not delay the others.
 fn go_on(weak: &Weak<Inner>, kinds: Vec<&'static Kind>, ends: &Receiver<()>) {
     let mut kinds: VecDeque<&'static Kind> = kinds.into();
-    // How many have had to wait since the last one that went on, and how long.
+    // Number of kinds that had to wait since the last one that made progress, and the longest wait.
     let (mut n_waiting, mut longest) = (0, Duration::ZERO);
     let (mut n_failures, mut pause) = (0_u32, Duration::ZERO);
     while let Some(kind) = kinds.front().copied() {
@@ -115,22 +116,22 @@ fn go_on(weak: &Weak<Inner>, kinds: Vec<&'static Kind>, ends: &Receiver<()>) {
 }
 
 impl Tenant {
-    /// The kinds that are being made anew, as far as this process knows.
+    /// Returns the kinds that are being rebuilt, as far as this process knows.
     fn remade_kinds(&self) -> Vec<&'static Kind> {
         let under_way = self.shared().remakes.current().unwrap_or_default();
         self.shared().kinds.iter().copied().filter(|it| under_way.contains_key(it.name)).collect()
     }
 
-    /// Takes a step, on this thread.
+    /// Takes one step on this thread.
     fn remake_step(&self, kind: &'static Kind) -> Result<Left> {
         let step = move |txn: &mut Txn<'_>| remake::step(txn, kind);
-        // In a file it is on disk when it is done, so that a power failure costs no more than a kill.
+        // In a file, each step is on disk when it is done, so that a power failure costs no more than a kill.
         let mut left = if self.is_embedded() { self.write_blocking(step) } else { self.load_blocking(step) }?;
         if let (Left::Indexes, Engine::Postgres(engine)) = (left, &self.0.engine) {
             engine.bring_indexes(kind).map_err(|error| remake::not_unique(kind, error))?;
             left = self.load_blocking(step)?;
             if left == Left::Indexes {
-                // Another server makes them.
+                // Another server builds them.
                 left = Left::Wait;
             }
         }
@@ -143,7 +144,7 @@ impl Tenant {
         Ok(left)
     }
 
-    /// Takes all steps that are left, without pauses.
+    /// Takes all remaining steps without pauses.
     pub(crate) fn finish_remakes(&self) -> Result<()> {
         for kind in self.remade_kinds() {
             loop {

@@ -1,8 +1,9 @@
-//! From format 2 to 3: the numbers of classes follow from a cryptographic hash.
+//! Migration from format 2 to 3: class numbers derived from a cryptographic hash.
 //!
-//! Before, they were 63 bits of FNV-1a, for which fields with a given number can be found, and a class whose number was
-//! known was not compared. So the file is not believed: each body is asked for its class. Where all agree with what is
-//! stored, numbers are exchanged; a kind in which one does not is made anew from its bodies.
+//! Before, class numbers were 63 bits of FNV-1a, for which somebody can construct fields with a given number, and a
+//! class with a known number was not compared. So the stored classes are not trusted: the class of each body is
+//! computed. Where all agree with what is stored, the numbers are replaced; a kind with a mismatch is rebuilt from its
+//! bodies.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,16 +18,16 @@ use crate::session::{Flavour, Session};
 use crate::users::Users;
 use crate::{Kind, Result, StoreError};
 
-/// The first format whose classes are numbered so.
+/// The first format with these class numbers.
 const FORMAT: i64 = 3;
-/// Bodies looked at in one step.
+/// Bodies checked in one step.
 const STEP_ROWS: usize = 1_000;
-/// Old and new numbers of the kind under way.
+/// Table of old and new numbers of the current kind.
 const NUMBERS: &str = "CREATE TABLE class_number (old bigint PRIMARY KEY, new bigint NOT NULL)";
 
-/// Brings a tenant of the format `found` to [`FORMAT`], in the transaction under way.
+/// Migrates a tenant from format `found` to [`FORMAT`], in the current transaction.
 ///
-/// Errors: others have the tenant open, who would go on with the old numbers.
+/// Errors: other processes have the tenant open and would go on with the old numbers.
 pub(crate) fn migrate(
     session: &mut Session<'_>,
     kinds: &[&'static Kind],
@@ -42,7 +43,7 @@ pub(crate) fn migrate(
     for name in session.all("SELECT name FROM kind ORDER BY name", &[], |row| row.text(0))? {
         let kind = kinds.iter().find(|it| it.name == name);
         if renumber(session, &name, kind.copied())? == Outcome::Remake {
-            // What does not agree with the declaration is made anew, now or when the kind is next declared.
+            // A kind with a mismatch is rebuilt, now or when the kind is next declared.
             let sql = "UPDATE kind SET declaration = '' WHERE name = ?1";
             session.execute(sql, &[name.as_str().into()])?;
         }
@@ -54,7 +55,7 @@ pub(crate) fn migrate(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// Its tables do not say what its bodies say.
+    /// Rebuild it: its tables do not agree with its bodies.
     Remake,
 }
 
@@ -79,7 +80,7 @@ fn renumber(session: &mut Session<'_>, name: &str, kind: Option<&'static Kind>) 
             }
             n_false == 0
         }
-        // It is made anew anyway.
+        // It is rebuilt anyway.
         None => false,
     };
     if !is_true {
@@ -109,7 +110,7 @@ fn renumber(session: &mut Session<'_>, name: &str, kind: Option<&'static Kind>) 
     Ok(Outcome::Done)
 }
 
-/// How many records have a class whose text is not what their body says.
+/// Counts the records whose class has another text than their body yields.
 fn n_false(session: &mut Session<'_>, kind: &'static Kind, texts: &HashMap<i64, &str>) -> Result<u64> {
     let flavour = session.flavour();
     let sql = format!(
@@ -130,13 +131,13 @@ fn n_false(session: &mut Session<'_>, kind: &'static Kind, texts: &HashMap<i64, 
     }
 }
 
-/// The class fields of a body, and nothing else of it.
+/// Parses only the class fields of a body.
 fn class_fields(kind: &Kind, body: &[u8]) -> serde_json::Result<Json> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     ClassFields(kind.class_fields).deserialize(&mut reader)
 }
 
-/// Reads an object and keeps the members with these names.
+/// Deserialises an object, keeping only the members with these names.
 struct ClassFields(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for ClassFields {

@@ -25,24 +25,26 @@ use crate::{
     explain,
 };
 
-/// Instructions of the embedded engine that a row costs which a lead passes over.
+/// Instructions of the embedded engine per row that an index scan passes over.
 const STEPS_PER_ROW: u64 = 15;
-/// Records from which on the search index is asked where rows would have to be read; where bodies would, it is always.
+/// Number of records from which the search index is used where rows would have to be read; where bodies would, it is
+/// always used.
 const FEWEST_ROWS: u64 = 2_000;
-/// Records that are sorted on their bodies where an index of the engine has the order, but does not know which they are.
+/// Maximum number of records sorted by reading their bodies where an index of the engine has the order but does not
+/// tell which records qualify.
 const MOST_SORTED_BODIES: u64 = 20_000;
-/// Bodies that are read in one step.
+/// Bodies read in one step.
 const STEP_BODIES: usize = 500;
-/// Rows that a database passes over on the way to a page.
+/// Rows that a database may pass over on the way to a page.
 const FAR_ROWS: u64 = 10_000;
-/// More rows than a tenant can hold; the sum of two such numbers is one that both engines count with.
+/// More rows than a tenant can hold; the sum of two such numbers still fits the integers of both engines.
 const MOST_ROWS: u64 = 1 << 62;
 
-/// A query on its way to its answer.
+/// A query being answered.
 pub(crate) struct Scan {
-    /// As it is declared.
+    /// The kind as declared.
     declared: &'static Kind,
-    /// The same; while it is made anew, without what is not made.
+    /// The kind; during a rebuild, without the missing parts.
     kind: &'static Kind,
     query: Query,
     plan: Plan,
@@ -64,7 +66,7 @@ impl Scan {
         if let Some(remake) = remake.filter(|_| plan.has_text) {
             remake.require_words(declared, view.session.flavour())?;
         }
-        // A window that ends behind all that a tenant can hold has no end; PostgreSQL refuses numbers beyond its own.
+        // A window that ends behind the last possible row has no end; PostgreSQL refuses larger numbers than its own.
         let skip = query.skip.min(MOST_ROWS);
         let limit = query.limit.filter(|limit| *limit < MOST_ROWS);
         let scan = Self { declared, kind, query: Query { skip, limit, ..query.clone() }, plan };
@@ -75,7 +77,8 @@ impl Scan {
         Ok(scan)
     }
 
-    /// Errors: a writer would read all bodies for what columns tell when its kind is made anew. Others would wait for it.
+    /// Refuses a scan by a writer that would read all bodies because columns are missing during a rebuild. Other
+    /// writers would have to wait for it.
     fn refuse_bodies(&self, view: &mut View<'_>, condition: &Expr) -> Result<()> {
         if std::ptr::eq(self.kind, self.declared) {
             return Ok(());
@@ -89,7 +92,8 @@ impl Scan {
         if is_decided && reads_bodies { Err(remake::not_yet(self.declared)) } else { Ok(()) }
     }
 
-    /// A standby, whose snapshot the search index does not know, would read bodies for what the primary finds in it.
+    /// Leaves a standby for the primary where the search index, which does not know the standby's snapshot, would save
+    /// reading bodies.
     fn leave_standby(&self, view: &mut View<'_>) -> Result<()> {
         let reads_bodies =
             self.plan.residual.is_some() || self.plan.has_text || self.order_columns().is_none();
@@ -100,7 +104,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The rows of the answer, in order.
+    /// Returns the rows of the answer, in order.
     pub(crate) fn keys(mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
         if self.plan.is_empty || self.query.limit == Some(0) {
             return Ok(Vec::new());
@@ -133,7 +137,7 @@ impl Scan {
         }
     }
 
-    /// The window of rows in the order of what their bodies hold.
+    /// Returns the window of rows ordered by values from their bodies.
     fn keys_of_bodies(&self, view: &mut View<'_>, keys: &[i64]) -> Result<Vec<i64>> {
         let mut rows = Sorting::of(self.declared, &self.query);
         for step in keys.chunks(STEP_BODIES) {
@@ -146,7 +150,7 @@ impl Scan {
         Ok(rows.window())
     }
 
-    /// How many records satisfy the condition; the window does not count.
+    /// Counts the records that satisfy the condition; the window is ignored.
     pub(crate) fn count(mut self, view: &mut View<'_>) -> Result<u64> {
         if self.plan.is_empty {
             return Ok(0);
@@ -176,7 +180,7 @@ impl Scan {
         Ok(n.unwrap_or(0).cast_unsigned())
     }
 
-    /// The sort as columns, or `None` when a path has none.
+    /// Returns the sort as columns, or `None` when a path has none.
     fn order_columns(&self) -> Option<Vec<(&'static str, Direction)>> {
         self.query.order.iter().map(|order| self.order_column(order)).collect()
     }
@@ -189,7 +193,7 @@ impl Scan {
         Some((column.name, order.direction))
     }
 
-    /// Says how an answer was found, to whoever asks.
+    /// Notes how an answer was found, if somebody asks.
     fn note(&self, what: &str, how: impl FnOnce() -> String) {
         explain::note(|| format!("{} {what}: {}", self.kind.name, how()));
     }
@@ -223,7 +227,7 @@ impl Scan {
         keys
     }
 
-    /// The search index, where it may answer.
+    /// Returns the search index if it may answer.
     fn index(&self, view: &View<'_>) -> Option<Arc<Snapshot>> {
         if !std::ptr::eq(self.kind, self.declared) {
             return None;
@@ -242,7 +246,7 @@ impl Scan {
         (is_asked && fewest <= snapshot.n_documents()).then(|| Arc::clone(snapshot))
     }
 
-    /// Whether an index of the engine leads to the answer in next to no time, or the search index cannot be asked.
+    /// Returns whether an index of the engine finds the answer in next to no time, or the search index cannot be used.
     fn is_cheap(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<bool> {
         if self.index(view).is_none() || self.plan.conditions.iter().any(|it| it.starts_with("r.id ")) {
             return Ok(true);
@@ -258,8 +262,8 @@ impl Scan {
         Ok(leads.is_cheap(self.plan.residual.is_none()))
     }
 
-    /// Whether an index of a database leads to few rows, as far as the declaration tells: to one value of many, or along the
-    /// order to the first of all that may be seen.
+    /// Returns whether an index of a database leads to few rows, as far as the declaration tells: to one of many
+    /// values, or along the order to the first of all visible records.
     fn is_narrow(&self, order: &[(&'static str, Direction)]) -> bool {
         let is_of_many = |equality: &Equality| {
             let column = self.kind.column_of(&equality.path).map(|it| it.name);
@@ -280,8 +284,8 @@ impl Scan {
         self.plan.equalities.iter().any(is_of_many) || is_first_of_all()
     }
 
-    /// The rows of the answer by the search index; `None` when it cannot give them. Those that it cannot put into order are
-    /// sorted on their bodies, if they are `most_bodies` at most.
+    /// Returns the rows of the answer by the search index; `None` when it cannot find them. Rows that it cannot sort
+    /// are sorted by their bodies if there are at most `most_bodies`.
     fn keys_by_index(&self, view: &mut View<'_>, most_bodies: u64) -> Result<Option<Vec<i64>>> {
         let order: Option<Vec<_>> = self.query.order.iter().map(|it| self.sort_by(it)).collect();
         let order = order.filter(|it| it.len() <= ORDERS);
@@ -304,7 +308,7 @@ impl Scan {
         }
     }
 
-    /// By what the search index sorts; ids are in no column of it.
+    /// Returns the search index's sort for an order; it has no column of ids.
     fn sort_by(&self, order: &Order) -> Option<(SortBy, Direction)> {
         if self.kind.is_id(&order.path) {
             return None;
@@ -317,8 +321,8 @@ impl Scan {
         Some((by, order.direction))
     }
 
-    /// An answer of the search index; `None` when it has none. One that fails, torn by whatever it was, is made anew, and
-    /// something else answers.
+    /// Returns an answer of the search index; `None` when it has none. An index that fails, whatever damaged it, is
+    /// rebuilt, and something else answers.
     fn by_index<T>(
         &self,
         view: &mut View<'_>,
@@ -369,7 +373,7 @@ impl Scan {
         let keys = self.keys_led(view, order, lead);
         self.plan.values.truncate(n_values);
         match keys {
-            // While a bulk load has put the indexes away, none of them can lead.
+            // While a bulk load has dropped the indexes, none of them can lead.
             Err(StoreError::Sqlite(_)) if *lead != Lead::Engine => self.keys_led(view, order, &Lead::Engine),
             result => result,
         }
@@ -406,7 +410,7 @@ impl Scan {
         )
     }
 
-    /// Each class's sorted list up to the window, merged.
+    /// Returns SQL that merges each class's sorted list up to the window.
     fn merged_sql(&mut self, view: &View<'_>, index: &str, order: &[(&'static str, Direction)]) -> String {
         let hint = match view.session.flavour() {
             Flavour::Sqlite => format!(" INDEXED BY \"{index}\""),
@@ -449,7 +453,7 @@ impl Scan {
         format!(" LIMIT ?{n} OFFSET ?{}", self.plan.bind(self.query.skip.into()))
     }
 
-    /// Rows in the engine's order that satisfy what the engine could not decide.
+    /// Returns the rows, in the engine's order, that satisfy the part that the engine could not decide.
     fn keys_filtered(
         &mut self,
         view: &mut View<'_>,
@@ -468,7 +472,7 @@ impl Scan {
         Ok(keys)
     }
 
-    /// Rows sorted by values that no column holds.
+    /// Returns rows sorted by values that no column holds.
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
         let mut rows = Sorting::of(self.declared, &self.query);
         self.each_body(view, " ORDER BY r.key", |key, body| {
@@ -478,7 +482,7 @@ impl Scan {
         Ok(rows.window())
     }
 
-    /// Calls `visit` with each row that satisfies the whole condition, reading as little as decides it.
+    /// Calls `visit` with each row that satisfies the whole condition, reading as little as is needed to decide.
     fn each_remaining(
         &mut self,
         view: &mut View<'_>,
@@ -506,7 +510,7 @@ impl Scan {
         })
     }
 
-    /// Calls `visit` with each row and its whole body that satisfies the condition.
+    /// Calls `visit` with each row that satisfies the condition, and its whole body.
     fn each_body(
         &mut self,
         view: &mut View<'_>,
@@ -516,7 +520,7 @@ impl Scan {
         let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
         let condition = self.where_sql(view);
         let name = self.kind.name;
-        // A database decides texts by itself.
+        // A database decides text conditions by itself.
         let own = if view.session.flavour() == Flavour::Sqlite { &*residual } else { &Expr::All };
         let decider = Decider::of(self.kind, own);
         let leaves = &self.plan.leaves;
@@ -540,7 +544,7 @@ impl Scan {
         })
     }
 
-    /// The columns that hold all of `paths`: (name, dotted path, type); `None` if one is not held.
+    /// Returns the columns that hold all of `paths`: (name, dotted path, type); `None` if one has no column.
     fn columns_for(&self, paths: &[Path]) -> Option<Vec<(&'static str, &'static str, Type)>> {
         let mut list = Vec::new();
         for path in paths {
@@ -549,7 +553,7 @@ impl Scan {
             } else {
                 let column = self.kind.column_of(path).filter(|it| it.arity == Arity::One)?;
                 if matches!(column.ty, Type::Instant | Type::Folded) {
-                    // A column keeps the point in time or the folded text, not how the body writes it.
+                    // The column holds the point in time or the folded text, not the text of the body.
                     return None;
                 }
                 (column.name, column.path, column.ty)
@@ -582,8 +586,8 @@ impl Scan {
     }
 }
 
-/// A condition for rows that another index leads to. A value of a many-valued column is looked up for each row there:
-/// a list of all records that have it would be made first otherwise.
+/// Returns a condition for rows that another index finds. A value of a many-valued column is looked up for each row:
+/// otherwise the engine would first build a list of all records that have it.
 fn beside(condition: &str) -> String {
     let looked_up = condition
         .strip_prefix("r.key IN (SELECT x.key FROM ")
@@ -598,7 +602,7 @@ fn beside(condition: &str) -> String {
 /// Milliseconds in a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// The sort, ties in insertion order in the direction of the last column.
+/// Returns the sort as SQL; ties are in insertion order, in the direction of the last column.
 fn order_sql(view: &View<'_>, alias: &str, order: &[(&'static str, Direction)]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut last = "ASC";
@@ -620,7 +624,7 @@ fn collect_paths(expr: &Expr, into: &mut Vec<Path>) -> bool {
         Expr::All | Expr::Nothing => true,
         Expr::And(list) | Expr::Or(list) => list.iter().all(|it| collect_paths(it, into)),
         Expr::Not(it) => collect_paths(it, into),
-        // Without ends, `null` satisfies a range as well; a column does not tell it from nothing.
+        // A range without ends also matches `null`, which a column cannot tell from an absent value.
         Expr::Range(_, End::Open, End::Open) => false,
         Expr::Range(path, ..) | Expr::Prefix(path, _) | Expr::Regex(path, _) | Expr::Word(path, _) => {
             into.push(path.clone());
@@ -630,7 +634,7 @@ fn collect_paths(expr: &Expr, into: &mut Vec<Path>) -> bool {
     }
 }
 
-/// Puts a column's value where its path says.
+/// Puts a column's value into the body at its path.
 fn place(body: &mut Json, dotted: &str, cell: Cell, ty: Type) {
     let value = match (cell, ty) {
         (Cell::Int(it), Type::Boolean) => Json::from(it != 0),

@@ -1,8 +1,8 @@
-//! Tables and indexes, made from what the kinds declare, and made anew when a declaration changes.
+//! Tables and indexes, created from the declarations of kinds and rebuilt when a declaration changes.
 //!
-//! For a kind `x`: `k_x` one narrow row a record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
-//! column, `m_x` chunks of member lists. Shared by all kinds: `meta`, `kind`, `class`,
-//! `facet`, `facet_list`, `identifier`, `link`, `link_pending`, `tombstone`, `staging`, `lease`.
+//! For a kind `x`: `k_x` has one narrow row per record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
+//! column, `m_x` chunks of member lists. Shared by all kinds: `meta`, `kind`, `class`, `facet`, `facet_list`,
+//! `identifier`, `link`, `link_pending`, `tombstone`, `staging`, `lease`.
 
 use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
@@ -16,8 +16,8 @@ use crate::users::Users;
 use crate::whole_lists;
 use crate::{Arity, Index, Kind, Result, StoreError, Type, Uniqueness};
 
-/// Version of the table layout; a larger one in a file was written by a newer program. 2: lists are counted as wholes,
-/// which a program that knows 1 would not add up. 3: classes are numbered by a cryptographic hash. 4: text
+/// Version of the table layout; a file with a larger one was written by a newer program. 2: lists are counted as
+/// wholes, which a program that knows only 1 would not add up. 3: classes are numbered by a cryptographic hash. 4: text
 /// is in the search index, beside the file.
 pub(crate) const FORMAT: i64 = 4;
 
@@ -34,8 +34,8 @@ CREATE TABLE IF NOT EXISTS staging (kind TEXT NOT NULL, list INTEGER NOT NULL, P
 INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0), ('store', random());
 ";
 
-/// Brings a tenant's tables to what `kinds` declare. To be called in a transaction. Gives the kinds that are
-/// being made anew from now on.
+/// Brings a tenant's tables into line with `kinds`. Must be called in a transaction. Returns the kinds that are being
+/// rebuilt from now on.
 ///
 /// Errors: the tables were written by a newer program.
 pub(crate) fn apply(
@@ -90,16 +90,16 @@ pub(crate) fn apply(
     Ok(under_way)
 }
 
-/// A kind whose tables do not follow its declaration.
+/// A kind whose tables do not match its declaration.
 pub(crate) struct Changed {
     pub(crate) kind: &'static Kind,
-    /// By which its tables were made.
+    /// The declaration that its tables were created from.
     pub(crate) declaration: String,
-    /// Those of its many-valued columns then.
+    /// The tables of its many-valued columns at that time.
     pub(crate) tables: String,
 }
 
-/// Notes how a kind is declared, and its tables of many-valued columns.
+/// Stores a kind's declaration and its tables of many-valued columns.
 pub(crate) fn know(session: &mut Session<'_>, kind: &Kind, declaration: &str) -> Result<()> {
     let sql = "INSERT INTO kind (name, declaration, tables) VALUES (?1, ?2, ?3) \
                ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration, tables = excluded.tables";
@@ -107,7 +107,7 @@ pub(crate) fn know(session: &mut Session<'_>, kind: &Kind, declaration: &str) ->
     session.execute(sql, &[kind.name.into(), declaration.into(), tables.as_str().into()]).map(|_| ())
 }
 
-/// Refuses to change tables that a program of a former format has open.
+/// Refuses to change tables while a program of a former format has them open.
 pub(crate) fn refuse_company(place: &str, found: i64, users: Users) -> Result<()> {
     if users == Users::None {
         return Ok(());
@@ -118,7 +118,7 @@ pub(crate) fn refuse_company(place: &str, found: i64, users: Users) -> Result<()
     )))
 }
 
-/// Takes the text indexes away that former formats had in the file.
+/// Drops the text indexes that former formats had in the file.
 fn drop_texts(session: &mut Session<'_>) -> Result<()> {
     let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'";
     for table in session.all(sql, &[], |row| row.text(0))? {
@@ -127,7 +127,7 @@ fn drop_texts(session: &mut Session<'_>) -> Result<()> {
     session.batch("DROP TABLE IF EXISTS text_mark")
 }
 
-/// Name of an index.
+/// Returns the name of an index.
 pub(crate) fn index_name(kind: &Kind, index: &Index) -> String {
     let among = match index.uniqueness {
         Uniqueness::UniqueAmong(column, value) => format!("_{column}_{value}"),
@@ -136,7 +136,7 @@ pub(crate) fn index_name(kind: &Kind, index: &Index) -> String {
     format!("i_{}_{}{among}", kind.name, index.columns.join("_"))
 }
 
-/// Makes the declared indexes; those that exist stay.
+/// Creates the declared indexes that do not exist.
 pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     if let Session::Postgres(postgres) = session {
         postgres.unbounded()?;
@@ -157,7 +157,7 @@ fn create_index(session: &mut Session<'_>, kind: &Kind, index: &Index) -> Result
     ))
 }
 
-/// Makes one of the declared indexes that are not there; whether there was one.
+/// Creates one missing declared index; returns whether there was one.
 pub(crate) fn create_missing_index(session: &mut Session<'_>, kind: &'static Kind) -> Result<bool> {
     let sql = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1";
     for index in kind.indexes {
@@ -169,7 +169,7 @@ pub(crate) fn create_missing_index(session: &mut Session<'_>, kind: &'static Kin
     Ok(false)
 }
 
-/// Takes the declared indexes away, for a bulk load.
+/// Drops the declared indexes, for a bulk load.
 pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     if session.flavour() == Flavour::Postgres {
         return crate::postgres::schema::drop_indexes(session, kind);
@@ -184,7 +184,7 @@ fn many_tables(kind: &Kind) -> Vec<String> {
     kind.columns.iter().filter(|it| it.arity == Arity::Many).map(|it| many_table(kind, it)).collect()
 }
 
-/// Makes the table of a kind's narrow rows.
+/// Creates the table of a kind's narrow rows.
 fn create_rows(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     let mut columns = String::new();
     for column in kind.columns.iter().filter(|it| it.arity == Arity::One) {
@@ -199,7 +199,7 @@ fn create_rows(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     ))
 }
 
-/// Makes the tables beside it: bodies, members, values of many-valued columns.
+/// Creates the tables beside it: bodies, members, values of many-valued columns.
 fn create_beside(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     let name = kind.name;
     if kind.members.is_some() {
@@ -219,7 +219,7 @@ fn create_beside(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     Ok(())
 }
 
-/// The declared type of a column. Text and instants keep their values as given; `REAL` would turn large
+/// Returns the declared type of a column. Text and instants keep their values as given; `REAL` would turn large
 /// integers into floats, so numbers have no affinity.
 fn type_name(ty: Type) -> &'static str {
     match ty {
@@ -231,11 +231,11 @@ fn type_name(ty: Type) -> &'static str {
 
 /// Columns that every narrow row has.
 const OWN_COLUMNS: [&str; 5] = ["key", "id", "version", "sequence", "class"];
-/// Begins the name of a column that no declaration asks for any more: to take it away, each row would have to be written.
+/// Prefix of the name of a column that is no longer declared: dropping it would rewrite every row.
 const GONE: &str = "gone ";
 
-/// Brings the tables of a kind to its declaration without reading a row: what is not asked for goes, what is to be made comes
-/// empty. Gives the columns that are only there with what they held.
+/// Brings the tables of a kind into line with its declaration without reading a row: obsolete parts are dropped, parts
+/// to be rebuilt are added empty. Returns the renamed columns that are still to be emptied.
 pub(crate) fn reshape(session: &mut Session<'_>, changed: &Changed, parts: &Reshaped) -> Result<Vec<String>> {
     let kind = changed.kind;
     drop_other_indexes(session, kind, parts)?;
@@ -270,7 +270,7 @@ fn drop_other_indexes(session: &mut Session<'_>, kind: &Kind, parts: &Reshaped) 
     found.iter().filter(|it| !stays(it)).try_for_each(|name| session.batch(&format!("DROP INDEX \"{name}\"")))
 }
 
-/// Gives columns that are not asked for, or are to be made, another name; those of them that can be emptied.
+/// Renames columns that are obsolete or to be rebuilt; returns those that can be emptied.
 fn rename_other_columns(session: &mut Session<'_>, kind: &Kind, parts: &Reshaped) -> Result<Vec<String>> {
     let found = held_columns(session, kind)?;
     let stays = |name: &str| {
@@ -292,13 +292,13 @@ fn rename_other_columns(session: &mut Session<'_>, kind: &Kind, parts: &Reshaped
     Ok(gone)
 }
 
-/// The columns of the narrow rows as they are: name, whether one may be absent.
+/// Returns the existing columns of the narrow rows: name, and whether the value may be absent.
 fn held_columns(session: &mut Session<'_>, kind: &Kind) -> Result<Vec<(String, bool)>> {
     let sql = format!("SELECT name, \"notnull\" FROM pragma_table_info('k_{}')", kind.name);
     session.all(&sql, &[], |row| Ok((row.text(0)?, row.int(1)? == 0)))
 }
 
-/// The indexes that every kind has.
+/// Creates the indexes that every kind has.
 fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     session.batch(&format!(
         "CREATE UNIQUE INDEX \"i_{0}_id\" ON \"k_{0}\" (id);
@@ -307,10 +307,10 @@ fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     ))
 }
 
-/// Bodies looked at in one step of [`recount`].
+/// Bodies read in one step of [`recount`].
 const STEP_ROWS: i64 = 1_000;
 
-/// Counts the facets of a kind anew when a bulk load did not end.
+/// Recounts the facets of a kind after an unfinished bulk load.
 pub(crate) fn recount(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     if !is_behind(session, kind.name)? {
         return Ok(());
@@ -339,5 +339,5 @@ pub(crate) fn recount(session: &mut Session<'_>, kind: &'static Kind) -> Result<
     counters.flush(session)
 }
 
-/// Lists that [`recount`] gathers before it writes them.
+/// Number of lists that [`recount`] accumulates before it writes them.
 const STEP_LISTS: usize = 100_000;

@@ -1,7 +1,7 @@
-//! A conversation with an engine: statements with bound values, rows handed to a closure.
+//! A session with an engine: statements with bound values, rows passed to a closure.
 //!
-//! The rest of the store writes SQL that both engines speak, with parameters `?1`, `?2`…; where they
-//! differ, it asks the [`Flavour`].
+//! The rest of the store writes SQL that both engines understand, with parameters `?1`, `?2`…; where they differ, it
+//! asks the [`Flavour`].
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// A number, whole when it is and 64 bits hold it.
+    /// Returns the cell of a number: an integer if it is whole and fits 64 bits.
     pub(crate) fn number(number: f64) -> Self {
         const WHOLE: f64 = 9_007_199_254_740_992.0;
         if number.fract() == 0.0 && number.abs() <= WHOLE {
@@ -43,7 +43,7 @@ impl Cell {
         }
     }
 
-    /// An order of all cells, to find doubles by.
+    /// Compares cells in a total order, to find duplicates.
     pub(crate) fn total_order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a.cmp(b),
@@ -99,7 +99,7 @@ impl rusqlite::ToSql for Cell {
     }
 }
 
-/// A set, as the engine's array module takes it.
+/// Returns a set in the form that the engine's array module takes.
 fn array(values: Vec<SqliteValue>) -> ToSqlOutput<'static> {
     ToSqlOutput::from_rc(Rc::new(values), c"rarray")
 }
@@ -116,7 +116,7 @@ impl Cell {
     }
 }
 
-/// How the engines' SQL differs.
+/// The SQL dialect of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
     /// The embedded engine.
@@ -126,7 +126,7 @@ pub(crate) enum Flavour {
 }
 
 impl Flavour {
-    /// The condition that `column` is in the set bound to parameter `n`.
+    /// Returns the condition that `column` is in the set bound to parameter `n`.
     pub(crate) fn in_set(self, column: &str, n: usize) -> String {
         match self {
             Self::Sqlite => format!("{column} IN rarray(?{n})"),
@@ -134,7 +134,7 @@ impl Flavour {
         }
     }
 
-    /// What to select from to have a kind's rows as `r` and their bodies.
+    /// Returns the FROM clause that yields a kind's rows as `r` with their bodies.
     pub(crate) fn rows_with_bodies(self, kind: &str) -> String {
         match self {
             Self::Sqlite => format!("\"k_{kind}\" r JOIN \"b_{kind}\" b ON b.key = r.key"),
@@ -142,7 +142,7 @@ impl Flavour {
         }
     }
 
-    /// The body's name there.
+    /// Returns the name of the body there.
     pub(crate) fn body(self) -> &'static str {
         match self {
             Self::Sqlite => "b.body",
@@ -150,7 +150,7 @@ impl Flavour {
         }
     }
 
-    /// What makes absent values the smallest in a sort.
+    /// Returns the SQL that makes absent values the smallest in a sort.
     pub(crate) fn absent_is_smallest(self, direction: crate::Direction) -> &'static str {
         match (self, direction) {
             (Self::Sqlite, _) => "",
@@ -160,17 +160,17 @@ impl Flavour {
     }
 }
 
-/// A conversation with an engine.
+/// A session with an engine.
 pub(crate) enum Session<'a> {
     /// The embedded engine.
     Sqlite(&'a rusqlite::Connection),
     /// PostgreSQL.
     Postgres(&'a mut PgSession),
-    /// One statement of PostgreSQL, answered apart: reads only.
+    /// A single statement of PostgreSQL, executed separately: reads only.
     Asked(&'a mut Asked),
 }
 
-/// A row of an answer; columns count from 0.
+/// A row of a result; columns count from 0.
 pub(crate) enum Row<'a, 'b> {
     /// The embedded engine.
     Sqlite(&'a rusqlite::Row<'b>),
@@ -186,7 +186,7 @@ impl Row<'_, '_> {
         }
     }
 
-    /// A truth value.
+    /// Returns a boolean.
     pub(crate) fn flag(&self, column: usize) -> Result<bool> {
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),
@@ -217,7 +217,7 @@ impl Row<'_, '_> {
         }
     }
 
-    /// The value whatever its type.
+    /// Returns the value, whatever its type.
     pub(crate) fn cell(&self, column: usize) -> Result<Cell> {
         match self {
             Self::Sqlite(row) => Ok(match row.get_ref(column)? {
@@ -237,7 +237,7 @@ fn from_sql_error(error: rusqlite::types::FromSqlError) -> StoreError {
 }
 
 impl Session<'_> {
-    /// Gives up what is read from a standby, so that the primary is asked; false where no standby is read.
+    /// Stops reading from a standby, so that the primary is used; false where no standby is read.
     pub(crate) fn leave_standby(&mut self) -> bool {
         match self {
             Self::Postgres(session) => session.leave_standby(),
@@ -252,7 +252,7 @@ impl Session<'_> {
         }
     }
 
-    /// Runs a statement, gives the number of rows it changed.
+    /// Runs a statement and returns the number of rows it changed.
     pub(crate) fn execute(&mut self, sql: &str, values: &[Cell]) -> Result<usize> {
         match self {
             Self::Sqlite(connection) => {
@@ -263,7 +263,7 @@ impl Session<'_> {
         }
     }
 
-    /// The embedded engine's connection. Errors: the engine is another.
+    /// Returns the embedded engine's connection. Errors: the engine is another.
     pub(crate) fn embedded(&self) -> Result<&rusqlite::Connection> {
         match self {
             Self::Sqlite(connection) => Ok(connection),
@@ -273,7 +273,7 @@ impl Session<'_> {
         }
     }
 
-    /// Runs a query and hands each row to `visit` until it breaks.
+    /// Runs a query and passes each row to `visit` until it breaks.
     pub(crate) fn rows(
         &mut self,
         sql: &str,
@@ -296,7 +296,7 @@ impl Session<'_> {
         }
     }
 
-    /// All rows, each made into a `T`.
+    /// Returns all rows, each converted to a `T`.
     pub(crate) fn all<T>(
         &mut self,
         sql: &str,
@@ -311,7 +311,7 @@ impl Session<'_> {
         Ok(list)
     }
 
-    /// The first row, if any, made into a `T`.
+    /// Returns the first row, if any, converted to a `T`.
     pub(crate) fn first<T>(
         &mut self,
         sql: &str,

@@ -1,10 +1,10 @@
-//! The embedded engine: one SQLite file per tenant, one writer that shares commits, many readers.
+//! The embedded engine: one SQLite file per tenant, one writer with group commit, many readers.
 //!
-//! The writer takes closures from a bounded queue and runs those that wait in one transaction; a flusher has it on
-//! disk and answers them together, so that many callers share one `fsync`. Hardly any is refused once it has written
-//! something, so none pays for a savepoint: when one is, the batch is undone and runs again with savepoints. Readers
-//! have connections of their own and see the last committed state. A keeper writes the log back beside the
-//! writer, never in a caller's way unless the log has outgrown its bound.
+//! The writer takes closures from a bounded queue and runs all that are waiting in one transaction; a flusher syncs it
+//! to disk and answers them together, so that many callers share one `fsync`. Closures are hardly ever refused after
+//! they have written something, so none has a savepoint: when one is refused, the batch is rolled back and runs again
+//! with savepoints. Readers have connections of their own and see the last committed state. A keeper checkpoints the
+//! log concurrently with the writer, and never makes a caller wait unless the log has outgrown its limit.
 
 #[cfg(test)]
 mod failed_flush;
@@ -42,17 +42,18 @@ use crate::users::Users;
 use crate::view::{Shared, State};
 use crate::{Limits, Result, StoreError, View, pending_links, schema, whole_lists};
 
-/// Bytes of a new database's pages: bodies of a few KB fit, and a page that one index entry changes is written whole.
+/// Page size of a new database in bytes: bodies of a few KB fit, and a page is written whole even if only one index
+/// entry in it changes.
 const PAGE_BYTES: u32 = 8 << 10;
-/// How long a connection waits for a lock that another one holds.
+/// How long a connection waits for a lock held by another.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it looks often whether the lock is free: those of this process are held for moments.
+/// How long it polls for the lock at the short interval: locks of this process are held only briefly.
 const LOCK_SOON: Duration = Duration::from_millis(50);
-/// How often it looks then, and how often later.
+/// Polling interval during that time, and afterwards.
 const LOCK_LOOKS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 512;
-/// How many times a reader's page cache the writer's is: what it changes in a batch must stay in it.
+/// Size of the writer's page cache, as a multiple of a reader's: the pages that a batch changes must fit in it.
 const WRITER_CACHES: i64 = 8;
 
 /// One tenant's file, open.
@@ -60,31 +61,31 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     shared: Arc<Shared>,
     readers: Mutex<Vec<Reader>>,
-    /// When each read under way began, and none where none is.
+    /// The start of each read under way.
     paces: Mutex<Vec<Pace>>,
-    /// Where reads by id run.
+    /// Decides where reads by id run.
     pub(crate) caution: Caution,
     queue: Arc<Queue>,
     statistics: Arc<Statistics>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     keeper: Arc<Keeper>,
-    /// Says to other processes that lists in the making are somebody's.
+    /// Tells other processes that staged lists belong to a running process.
     presence: Arc<Presence>,
 }
 
-/// A reading connection and how long what it reads may take.
+/// A reading connection and its time limit.
 struct Reader {
     connection: Connection,
     pace: Pace,
 }
 
 impl Sqlite {
-    /// Opens the file, which must exist, brings its tables to the declared kinds and starts its threads.
+    /// Opens the file, which must exist, brings its tables into line with the declared kinds and starts its threads.
     pub(crate) fn open(path: &Path, shared: Arc<Shared>) -> Result<Self> {
         Self::open_with(path, shared, Flusher::open)
     }
 
-    /// The same with a flusher of the caller's.
+    /// Opens the file with a given flusher.
     fn open_with(
         path: &Path,
         shared: Arc<Shared>,
@@ -102,12 +103,12 @@ impl Sqlite {
         if !presence.keep_reserve() {
             tracing::warn!(file = %path.display(), "the disk is nearly full: no room is kept for opening this file again");
         }
-        // Who waits for the disk waits for the flusher.
+        // Durability comes from the flusher.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         let statistics = Arc::new(Statistics::default());
         let (queue, keeper) = (Arc::new(Queue::new(shared.limits.write_queue)), Arc::new(Keeper::default()));
         let mut flusher = flusher(path, queue.clone(), statistics.clone())?;
-        // The log may be a new file. The flusher keeps its bytes, which are nowhere without its name.
+        // The log may be a new file. The flusher syncs its content, which would be lost without its directory entry.
         sync_folder(path)?;
         let mut log_connection = connect(path, &shared.limits)?;
         let log_bytes = shared.limits.log_bytes;
@@ -145,7 +146,7 @@ impl Sqlite {
         })
     }
 
-    /// Runs a closure on a snapshot, for `timeout` at most.
+    /// Runs a closure on a snapshot, for at most `timeout`.
     pub(crate) fn read(&self, timeout: Duration, look: Look<'_>) -> Result<()> {
         let reader = self.take_reader()?;
         reader.pace.allow(timeout);
@@ -165,12 +166,12 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Puts a write into the queue, waiting for room.
+    /// Queues a write, waiting for room in the queue.
     pub(crate) fn submit_waiting(&self, job: Box<dyn Job>) -> Result<()> {
         self.submit_by(job, Queue::push_waiting)
     }
 
-    /// Puts a write into the queue.
+    /// Queues a write.
     pub(crate) fn submit(&self, job: Box<dyn Job>) -> Result<()> {
         self.submit_by(job, Queue::push)
     }
@@ -192,12 +193,12 @@ impl Sqlite {
         })
     }
 
-    /// Why nothing is written any more, if that is so.
+    /// Returns why the tenant no longer accepts writes, if so.
     pub(crate) fn failure(&self) -> Option<String> {
         self.queue.failure()
     }
 
-    /// For how long the oldest read under way has been.
+    /// Returns how long the oldest read under way has been running.
     pub(crate) fn oldest_read(&self) -> Duration {
         let paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
         paces.iter().filter_map(Pace::elapsed).max().unwrap_or_default()
@@ -268,10 +269,10 @@ impl Sqlite {
 }
 
 impl Sqlite {
-    /// A connection that leaves the log as it is if it is the last to close.
+    /// Opens a connection that keeps the log even if it is the last to close.
     fn connect_to_keep_log(&self) -> Option<Connection> {
         let connection = connect(&self.path, &self.shared.limits).ok()?;
-        // Only who has read is counted among those who use the log.
+        // Only a connection that has read counts as a user of the log.
         connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).ok()?;
         keep_log(&connection);
         Some(connection)
@@ -282,7 +283,7 @@ impl Sqlite {
 const BACKUP_PAUSE: Duration = Duration::from_millis(50);
 
 impl Sqlite {
-    /// Finishes what waits in the queue, takes no more, and ends the threads: from then on nothing changes the file or the
+    /// Finishes the queued writes, accepts no more, and ends the threads: from then on nothing changes the file or the
     /// indexes beside it.
     pub(crate) fn close(&self) {
         self.queue.close();
@@ -294,7 +295,7 @@ impl Sqlite {
         }
         let here = std::thread::current().id();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        // The last owner may be a write that has just ended: its own thread cannot wait for itself.
+        // The last owner may be a write that has just ended: its thread cannot wait for itself.
         for thread in threads.into_iter().filter(|it| it.thread().id() != here) {
             if thread.join().is_err() {
                 tracing::error!(path = %self.path.display(), "a thread of the store stopped by an internal fault");
@@ -313,8 +314,8 @@ impl Drop for Sqlite {
     }
 }
 
-/// Has the engine leave the log as it is when this connection is the last to close. After a flush that failed, nothing of
-/// it may be taken for kept and written back; on a full disk it would take the room that the next opening needs.
+/// Makes the engine keep the log when this connection is the last to close. After a failed flush, nothing in it may be
+/// treated as durable and checkpointed; on a full disk a checkpoint would take the space that the next opening needs.
 fn keep_log(connection: &Connection) {
     let kept = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     if let Err(error) = kept {
@@ -322,13 +323,13 @@ fn keep_log(connection: &Connection) {
     }
 }
 
-/// The builder of a file's search indexes, with a connection of its own.
+/// Returns the builder of a file's search indexes, with a connection of its own.
 fn follow(path: &Path, shared: &Arc<Shared>) -> Result<Builder> {
     let connection = connect(path, &shared.limits)?;
     let mut session = Session::Sqlite(&connection);
     let store = index::store_identity(&mut session)?;
     let indexes = Arc::new(Indexes::open(index::folder_of(path), shared.kinds, &mut session)?);
-    // The tenant is opened once: nobody has set it before.
+    // The tenant is opened only once, so this cannot have been set before.
     shared.indexes.set(indexes.clone()).ok();
     let (limits, shared) = (shared.limits.clone(), shared.clone());
     let read = move |closure: &mut dyn FnMut(&mut View<'_>) -> Result<()>| {
@@ -355,12 +356,12 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|source| StoreError::Io { path: format!("thread {name}"), source })
 }
 
-/// Makes an empty tenant's file, unless it is there. It gets its name when it is whole, so that one whose making was cut off
-/// is no tenant; and no log that a deleted tenant of this name has left is taken for its own.
+/// Creates an empty tenant's file unless it exists. The file gets its final name when it is complete, so that an
+/// interrupted creation leaves no tenant; and a log left by a deleted tenant of this name is not taken for its own.
 pub(crate) fn create(path: &Path) -> Result<()> {
     let failed = |path: &Path, source| StoreError::Io { path: path.display().to_string(), source };
     let folder = folder_of(path);
-    // Of several that make a tenant at once, one does.
+    // Of several processes that create a tenant at once, one succeeds.
     let making = File::open(folder).map_err(|source| failed(folder, source))?;
     making.lock().map_err(|source| failed(folder, source))?;
     if path.exists() {
@@ -386,10 +387,10 @@ pub(crate) fn create(path: &Path) -> Result<()> {
     sync_folder(path)
 }
 
-/// Ending of a tenant's file in the making.
+/// File extension of a tenant that is being created.
 const MAKING: &str = ".making";
 
-/// Takes away what an emptied tenant leaves: its file, its log and what else lies beside it; for good when this returns.
+/// Removes what an emptied tenant leaves: its file, its log and the files beside it; durably when this returns.
 pub(crate) fn delete(path: &Path) -> Result<()> {
     for end in ["", "-wal", "-shm", PRESENCE] {
         remove(&PathBuf::from(format!("{}{end}", path.display())))?;
@@ -397,7 +398,7 @@ pub(crate) fn delete(path: &Path) -> Result<()> {
     sync_folder(path)
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 fn remove(file: &Path) -> Result<()> {
     match std::fs::remove_file(file) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -407,16 +408,16 @@ fn remove(file: &Path) -> Result<()> {
     }
 }
 
-/// A text of a tenant's file, empty when there is none of that name, read without opening the tenant. `None` when it cannot
-/// be read so.
+/// Returns a text from a tenant's file without opening the tenant; empty when there is none of that name. `None` when
+/// it cannot be read that way.
 pub(crate) fn meta_text(path: &Path, name: &str) -> Option<String> {
     meta_text_at_rest(path, name).or_else(|| meta_text_beside(path, name))
 }
 
-/// The same of a file that nobody has open: nothing is made, locked or flushed for it. `None` where something is in its log, or
-/// came into it meanwhile.
+/// Reads the text from a file that nobody has open, without creating, locking or flushing anything. `None` where its
+/// log is not empty, or something was written meanwhile.
 fn meta_text_at_rest(path: &Path, name: &str) -> Option<String> {
-    // Whoever has the file open has a log beside it, and the file itself is only written out of one.
+    // A process that has the file open has a log beside it, and the file itself is only written from a log.
     let rests = || {
         let log = std::fs::metadata(format!("{}-wal", path.display()));
         let is_empty = match &log {
@@ -449,20 +450,20 @@ fn text_in_meta(connection: &Connection, name: &str) -> Option<String> {
     found.ok().map(|it| it.flatten().unwrap_or_default())
 }
 
-/// The same of a file that somebody may have open.
+/// Reads the text from a file that somebody may have open.
 fn meta_text_beside(path: &Path, name: &str) -> Option<String> {
-    // Writable: the first to read a log makes the file beside it that readers share.
+    // Writable: the first to read a log creates the shared-memory file beside it.
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).ok()?;
     wait_for_locks(&mut connection, LOCK_SOON).ok()?;
     let found = text_in_meta(&connection, name);
-    // Nothing of the log is written back by who has only looked.
+    // A connection that only reads must not checkpoint the log.
     keep_log(&connection);
     found
 }
 
-/// Takes the files from all others, where a program of a former version left them open. One that belongs to somebody else
-/// is left to them.
+/// Removes access for other users, where a program of a former version left it. A file that belongs to another user is
+/// left as it is.
 fn keep_private(path: &Path) {
     for end in ["", "-wal", "-shm", PRESENCE] {
         let file = PathBuf::from(format!("{}{end}", path.display()));
@@ -473,7 +474,7 @@ fn keep_private(path: &Path) {
     }
 }
 
-/// Makes the name of a new file durable, or that it is gone.
+/// Makes the directory entry of a new file durable, or its removal.
 fn sync_folder(path: &Path) -> Result<()> {
     folders::flush_name(path)
         .map_err(|source| StoreError::Io { path: folder_of(path).display().to_string(), source })
@@ -485,8 +486,8 @@ fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
     let mut connection = Connection::open_with_flags(path, flags)?;
     wait_for_locks(&mut connection, LOCK_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Without this guarantee the engine plans a statement anew whenever a value bound to it changes: more than a
-    // third of a read by id. Which index leads is our choice anyway.
+    // Without this guarantee the engine replans a statement whenever a bound value changes: more than a third of the
+    // cost of a read by id. Which index leads is our choice anyway.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     rusqlite::vtab::array::load_module(&connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -497,8 +498,8 @@ fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
     Ok(connection)
 }
 
-/// How long a connection waits for locks. The engine's own way sleeps longer each time: a writer that met the keeper for
-/// half a millisecond slept through twenty.
+/// Sets how long a connection waits for locks. The engine's own busy handler sleeps longer each time: a writer that met
+/// the keeper for half a millisecond slept for twenty.
 fn wait_for_locks(connection: &mut Connection, patience: Duration) -> Result<()> {
     let mut began = Instant::now();
     let wait = move |n_looks: i32| {
@@ -512,11 +513,12 @@ fn wait_for_locks(connection: &mut Connection, patience: Duration) -> Result<()>
     Ok(connection.busy_handler(Some(wait))?)
 }
 
-/// The writer's connection to the file with its tables up to date, and the word to others that it is open.
+/// Returns the writer's connection to the file with its tables up to date, and the mark that tells others that it is
+/// open.
 fn open_prepared(path: &Path, shared: &Shared) -> Result<(Connection, Presence)> {
     let (presence, users) = Presence::announce(path)?;
     if users == Users::Others {
-        // Whoever opens it alone right now may do so step by step: that is waited for.
+        // Another process may be opening the file exclusively right now, for a migration: wait for it.
         presence.share()?;
     }
     let connection = connect(path, &shared.limits)?;
@@ -527,7 +529,8 @@ fn open_prepared(path: &Path, shared: &Shared) -> Result<(Connection, Presence)>
     Ok((connection, presence))
 }
 
-/// Brings the tables up to date, sweeps lists that no record took over, makes indexes and counts that a bulk load left out.
+/// Brings the tables up to date, deletes staged lists that no record took over, and rebuilds indexes and counts that a
+/// bulk load left out.
 fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users) -> Result<()> {
     let mut session = Session::Sqlite(connection);
     let place = path.display().to_string();
@@ -554,7 +557,7 @@ fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users
     Ok(())
 }
 
-/// Runs work in a transaction.
+/// Runs a closure in a transaction.
 fn within<T>(session: &mut Session<'_>, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
     session.batch("BEGIN IMMEDIATE")?;
     let done = work(session);
@@ -565,7 +568,7 @@ fn within<T>(session: &mut Session<'_>, work: impl FnOnce(&mut Session<'_>) -> R
 fn sweep(session: &mut Session<'_>) -> Result<()> {
     let left = session.all("SELECT kind, list FROM staging", &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
     if left.is_empty() {
-        return Ok(()); // to delete nothing costs a page of the log
+        return Ok(()); // even an empty deletion costs a page of the log
     }
     for (kind, list) in left {
         session.execute(&format!("DELETE FROM \"m_{kind}\" WHERE list = ?1"), &[list.into()])?;

@@ -1,4 +1,4 @@
-//! The text of the statements that every record costs, made once per kind when a tenant is opened.
+//! The SQL of the statements used for every record, built once per kind when a tenant is opened.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use crate::{Arity, Column, Kind, Result, StoreError};
 /// The statements of all kinds of a tenant.
 pub(crate) struct Statements(HashMap<&'static str, KindStatements>);
 
-/// The statements of one kind. What they bind is said for the embedded engine; in the other a record is one
-/// row, and [`crate::postgres::records`] says what its statements bind.
+/// The statements of one kind. Their parameters are described for the embedded engine; in PostgreSQL a record is one
+/// row, and [`crate::postgres::records`] describes the parameters.
 pub(crate) struct KindStatements {
-    /// Narrow row: key or NULL, id, version, sequence, class, columns, list and its length.
-    /// No `RETURNING`: the embedded engine would copy every page it touches, to undo the statement alone.
+    /// Narrow row: key or NULL, id, version, sequence, class, columns, list and its length. No `RETURNING`: the
+    /// embedded engine would copy every page it touches, to be able to undo the statement alone.
     pub(crate) insert_row: String,
     /// Body: key, bytes.
     pub(crate) insert_body: String,
@@ -33,9 +33,9 @@ pub(crate) struct KindStatements {
     pub(crate) by_ids: String,
     /// Whole record: key; in PostgreSQL whole records: set of keys.
     pub(crate) by_key: String,
-    /// 1 when the id is there.
+    /// 1 when the id exists.
     pub(crate) has: String,
-    /// Value and key, one for each declared column; empty for those with one value.
+    /// Value and key, one statement for each declared column; empty for columns with one value.
     pub(crate) insert_many: Vec<String>,
     /// Value and key, as `insert_many`.
     pub(crate) delete_many: Vec<String>,
@@ -52,7 +52,7 @@ impl Statements {
         Self(kinds.iter().map(|kind| (kind.name, KindStatements::of(flavour, kind))).collect())
     }
 
-    /// Those of `kind`. Errors: the catalogue was not opened with this kind.
+    /// Returns the statements of `kind`. Errors: the catalogue was not opened with this kind.
     pub(crate) fn kind(&self, kind: &Kind) -> Result<&KindStatements> {
         self.0.get(kind.name).ok_or_else(|| StoreError::UnknownKind(kind.name.to_owned()))
     }
@@ -103,12 +103,12 @@ impl KindStatements {
     }
 }
 
-/// The columns of a kind's narrow row that hold values of the body.
+/// Returns the columns of a kind's narrow row that hold values of the body.
 pub(crate) fn one_columns(kind: &'static Kind) -> impl Iterator<Item = &'static Column> {
     kind.columns.iter().filter(|it| it.arity == Arity::One)
 }
 
-/// The statement that reads whole records; see [`crate::view::record`].
+/// Returns the statement that reads whole records; see [`crate::view::record`].
 fn record_sql(kind: &Kind, condition: &str) -> String {
     let list = if kind.members.is_some() { ", r.list, r.n_members" } else { "" };
     format!(
@@ -133,7 +133,7 @@ fn insert_row(kind: &'static Kind) -> String {
     format!("INSERT INTO \"k_{}\" ({names}) VALUES ({})", kind.name, marks.join(", "))
 }
 
-/// `list` names the column of the list when the statement sets it too.
+/// Returns the statement that updates a row; `list` names the column of the list when the statement sets it too.
 fn update_row(kind: &'static Kind, list: &str) -> String {
     let mut sets = String::from("version = ?2, sequence = ?3, class = ?4");
     let mut n_values = 4;

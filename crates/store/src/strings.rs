@@ -1,4 +1,4 @@
-//! Every string of a JSON document, each once, without building the document.
+//! Extraction of the distinct strings of a JSON document without parsing it into a tree.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use memchr::memchr2;
 
 use crate::marks::{MarkHasher, half_mark};
 
-/// The strings of `json`, which is a stored body, at any depth, one a line; keys are no strings of the document. A
-/// string that came before is left out: scientific metadata repeats its units hundreds of times, and a search finds a
-/// word once or never.
+/// Returns the strings of `json`, a stored body, at any depth, one per line; keys do not count as strings. Repeated
+/// strings are left out: scientific metadata repeats its units hundreds of times, and repetition makes no difference to
+/// a search.
 ///
-/// Errors: a string that does not end, or is not JSON.
+/// Errors: a string is unterminated or not valid JSON.
 pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
     let mut text = String::with_capacity(json.len() / 4);
     let mut seen: HashSet<u64, MarkHasher> = HashSet::default();
@@ -18,7 +18,7 @@ pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
     while let Some(open) = memchr::memchr(b'"', &json[at..]) {
         let from = at + open;
         let Some((end, is_escaped)) = end_of_string(json, from + 1) else {
-            // Not what was stored: the parser says what is wrong with it.
+            // Not a stored body: the parser reports what is wrong with it.
             return serde_json::from_slice::<serde::de::IgnoredAny>(json).map(|_| text);
         };
         at = end;
@@ -37,7 +37,7 @@ pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Where the string whose content begins at `from` has ended, and whether it holds an escape.
+/// Returns where the string whose content begins at `from` ends, and whether it contains an escape.
 fn end_of_string(json: &[u8], from: usize) -> Option<(usize, bool)> {
     let (mut at, mut is_escaped) = (from, false);
     loop {

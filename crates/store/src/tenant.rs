@@ -1,4 +1,4 @@
-//! A tenant: the door to its records.
+//! A tenant: the entry point to its records.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -17,43 +17,43 @@ use crate::view::Shared;
 
 use crate::{Kind, Result, StoreError, Txn, View, check};
 
-/// How much a read may do.
+/// How much work a read may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// A few records by id: microseconds in the embedded engine, where it is called, unless the last ones had to wait for the
-    /// disk; then it runs on a reading thread. In PostgreSQL one that
-    /// needs a single statement shares a round trip with others; it runs twice, first to tell what it asks.
+    /// A few records by id: microseconds in the embedded engine, on the calling thread, unless recent ones had to wait
+    /// for the disk; then it runs on a reading thread. In PostgreSQL a read that needs a single statement shares a
+    /// round trip with others; its closure runs twice, first to find out which statement it needs.
     Point,
-    /// Lists, counts, facets: runs on a reading thread, of which a bounded number works at once.
+    /// Lists, counts, facets: runs on a reading thread; the number of concurrent scans is limited.
     Scan,
 }
 
-/// How long a write took.
+/// The duration of a write.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WriteTimes {
-    /// In the queue.
+    /// Time in the queue.
     pub wait: Duration,
-    /// Its closure.
+    /// Time of its closure.
     pub run: Duration,
-    /// The commit it shared, until that was on disk.
+    /// Time of the shared commit, until it was on disk.
     pub commit: Duration,
 }
 
-/// A write under way. Dropped, it goes on, and nobody learns how it ended.
+/// A write under way. If dropped, the write goes on and its outcome is lost.
 pub struct Loading<R, E> {
     receiver: mpsc::Receiver<Done>,
     result: PhantomData<Result<R, E>>,
 }
 
 impl<R: 'static, E: From<StoreError> + 'static> Loading<R, E> {
-    /// Waits for its end and gives what its closure gave.
+    /// Waits for the write to end and returns the result of its closure.
     pub fn wait(self) -> Result<R, E> {
         let done = self.receiver.recv().map_err(|_| StoreError::Closed)?;
         done.result().map(|(result, _)| result)
     }
 }
 
-/// A tenant, open. Clones share it.
+/// An open tenant. Clones share it.
 #[derive(Clone)]
 pub struct Tenant(pub(crate) Arc<Inner>);
 
@@ -61,16 +61,16 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) engine: Engine,
     pub(crate) scans: Arc<Semaphore>,
-    /// Point reads that a database is asked for at once, or that wait for a disk.
+    /// Limits point reads that are sent to a database, or wait for a disk, at once.
     pub(crate) points: Arc<Semaphore>,
-    /// Answers that wait for slow clients without a place among the scans.
+    /// Limits answers that wait for slow clients without holding a scan slot.
     pub(crate) parking: Arc<Semaphore>,
     pub(crate) read_timeout_ms: u64,
-    /// Lives as long as the tenant: tells the thread that makes kinds anew.
+    /// Lives as long as the tenant; dropping it ends the thread that rebuilds kinds.
     pub(crate) remaker: OnceLock<mpsc::Sender<()>>,
 }
 
-/// The engines, closed: there is no third.
+/// The engine: a closed set of two.
 pub(crate) enum Engine {
     /// A file of its own.
     Sqlite(Sqlite),
@@ -78,17 +78,17 @@ pub(crate) enum Engine {
     Postgres(Postgres),
 }
 
-/// For reads that look at everything because an operator asked for it.
+/// For reads that inspect everything because an operator asked for it.
 pub(crate) const UNBOUNDED: Duration = Duration::from_secs(u32::MAX as u64);
 
 impl Tenant {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Whether its records lie in a file of this machine, where the numbers of changes are in the order in which they
-    /// become visible; in a database they need not be.
+    /// Returns whether its records are in a file on this machine, where sequence numbers are in the order in which
+    /// changes become visible; in a database they need not be.
     pub fn is_embedded(&self) -> bool {
         matches!(self.0.engine, Engine::Sqlite(_))
     }
@@ -100,7 +100,7 @@ impl Tenant {
         }
     }
 
-    /// The bounds it was opened with.
+    /// Returns the limits it was opened with.
     pub fn limits(&self) -> &crate::Limits {
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.limits(),
@@ -108,7 +108,7 @@ impl Tenant {
         }
     }
 
-    /// Finishes what waits to be written, and takes no more.
+    /// Finishes the queued writes and accepts no more.
     pub(crate) fn close(&self) {
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.close(),
@@ -116,7 +116,7 @@ impl Tenant {
         }
     }
 
-    /// Runs a closure on a snapshot. It may run again when the snapshot turns out not to serve.
+    /// Runs a closure on a snapshot. It may run again when the snapshot turns out to be unusable.
     pub async fn read<R, E>(
         &self,
         weight: Weight,
@@ -129,7 +129,7 @@ impl Tenant {
         self.run(weight, ReadJob::of(closure)).await?.result()
     }
 
-    /// Runs a read on a snapshot, as [`Tenant::read`] does, and gives it back with its result.
+    /// Runs a read on a snapshot, as [`Tenant::read`] does, and returns it with its result.
     pub async fn run(&self, weight: Weight, mut reading: ReadJob) -> Result<ReadJob> {
         let timeout = Duration::from_millis(self.0.read_timeout_ms);
         if let (Weight::Point, Engine::Sqlite(engine)) = (weight, &self.0.engine)
@@ -159,7 +159,7 @@ impl Tenant {
         tokio::task::spawn_blocking(run).await.unwrap_or(Err(StoreError::Panicked))
     }
 
-    /// Reads a few records by id, on this thread, and notes how long that took.
+    /// Reads a few records by id on this thread, and records how long that took.
     fn run_point(&self, timeout: Duration, reading: &mut ReadJob) -> Result<()> {
         let began = Instant::now();
         let outcome = self.run_for(Weight::Point, timeout, &mut |view| reading.0.look(view));
@@ -169,13 +169,13 @@ impl Tenant {
         outcome
     }
 
-    /// A place among the scans that run at once, for [`Tenant::read_placed`].
+    /// Waits for a slot for a scan, for [`Tenant::read_placed`].
     pub async fn scan_place(&self) -> Result<ScanPlace> {
         ScanPlace::take(self.0.scans.clone(), self.0.parking.clone()).await
     }
 
-    /// Runs a closure on a snapshot, on a reading thread, for as long as it takes: its caller has a place for it, which
-    /// it leaves while it waits for somebody.
+    /// Runs a closure on a snapshot, on a reading thread and without a time limit: the caller holds a scan slot, which
+    /// it releases while it waits for a client.
     pub async fn read_placed<R, E>(
         &self,
         closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
@@ -197,8 +197,8 @@ impl Tenant {
         tokio::task::spawn_blocking(run).await.unwrap_or(Err(StoreError::Panicked))
     }
 
-    /// Runs a scan that may be answered by what was committed up to `limits.standby_lag_ms` ago: by a standby of the
-    /// database, if there is one that is recent enough. Not for callers who expect to find what they have just written.
+    /// Runs a scan that may see the state of up to `limits.standby_lag_ms` ago: on a standby of the database if one is
+    /// recent enough. Not for callers that expect to find what they have just written.
     pub async fn run_lagging(&self, mut reading: ReadJob) -> Result<ReadJob> {
         if self.is_embedded() || self.limits().standby_lag_ms == 0 {
             return self.run(Weight::Scan, reading).await;
@@ -244,8 +244,8 @@ impl Tenant {
         engine.read(timeout, look)
     }
 
-    /// Runs a closure in a transaction; what it did is on disk when this returns. A closure that returns an
-    /// error, or panics, leaves nothing behind. It may run again.
+    /// Runs a closure in a transaction; its changes are on disk when this returns. A closure that returns an error, or
+    /// panics, leaves nothing behind. It may run again.
     ///
     /// Errors: the closure's own; [`StoreError::Busy`] when the queue is full.
     pub async fn write<R, E>(
@@ -270,7 +270,7 @@ impl Tenant {
         receiver.await.map_err(|_| StoreError::Closed)
     }
 
-    /// The same for callers that are not asynchronous. Waits when the queue is full.
+    /// Runs a write for callers that are not asynchronous. Waits when the queue is full.
     pub fn write_blocking<R, E>(
         &self,
         closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
@@ -317,9 +317,10 @@ impl Tenant {
         Ok(receiver)
     }
 
-    /// The same for many records at once. In a database each has a transaction and a session to itself, as far as
-    /// `limits.tenant_writers` allows. In the embedded engine they follow each other, and this returns before the disk
-    /// has it all: what it did is there for everybody, and durable once a later [`Tenant::write_blocking`] returns.
+    /// Runs a write of many records. In a database each has a transaction and a session to itself, as far as
+    /// `limits.tenant_writers` allows. In the embedded engine they run one after the other, and this returns before
+    /// everything is on disk: the changes are visible to everybody, and durable once a later [`Tenant::write_blocking`]
+    /// returns.
     pub fn load_blocking<R, E>(
         &self,
         closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
@@ -331,7 +332,8 @@ impl Tenant {
         self.load_later(closure)?.wait()
     }
 
-    /// The same, of which the end is waited for later: what comes next is prepared meanwhile. Waits when the queue is full.
+    /// Runs such a write without waiting for its end, so that the caller can prepare the next one meanwhile. Waits when
+    /// the queue is full.
     pub fn load_later<R, E>(
         &self,
         closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
@@ -343,8 +345,8 @@ impl Tenant {
         self.write_later(closure, Sharing::Alone)
     }
 
-    /// Makes the declared indexes of a kind that are not there, after a bulk load: in a database, that of words beside
-    /// the others.
+    /// Builds the missing declared indexes of a kind after a bulk load: in a database, the index of words concurrently
+    /// with the others.
     pub fn make_indexes(&self, kind: &'static Kind) -> Result<()> {
         if self.is_embedded() {
             return self.write_blocking(move |txn| txn.make_indexes(kind));
@@ -368,11 +370,11 @@ impl Tenant {
         }
     }
 
-    /// Compares every index, count and reference with the bodies; gives what does not agree. Kinds that are being made anew
-    /// are made first.
+    /// Compares every index, count and reference with the bodies; returns the inconsistencies. Kinds that are being
+    /// rebuilt are completed first.
     pub fn check(&self) -> Result<Vec<String>> {
         self.finish_remakes()?;
-        // Search indexes are opened beside everything else. One that is being made is not compared.
+        // Search indexes are opened in the background. One that is being built is not compared.
         self.wait_for_indexes(OPENING)?;
         self.read_for(Weight::Scan, UNBOUNDED, check::findings)
     }
@@ -384,12 +386,13 @@ impl Tenant {
         }
     }
 
-    /// Writes that wait in the queue now.
+    /// Returns the number of writes waiting in the queue.
     pub fn n_waiting(&self) -> u64 {
         self.engine_statistics().queue_depth.load(Ordering::Relaxed)
     }
 
-    /// Why nothing is written any more, if that is so: a flush of the log failed. Until the process ends.
+    /// Returns why the tenant accepts no more writes, if so: a flush of the log failed. Permanent until the process
+    /// ends.
     pub fn failure(&self) -> Option<String> {
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.failure(),
@@ -397,7 +400,7 @@ impl Tenant {
         }
     }
 
-    /// Figures for monitoring.
+    /// Returns statistics for monitoring.
     pub fn statistics(&self) -> TenantStats {
         let it = self.engine_statistics();
         let n_idle_readers = match &self.0.engine {
@@ -425,33 +428,33 @@ impl Tenant {
 /// How long a check waits for search indexes.
 const OPENING: Duration = Duration::from_secs(5);
 
-/// Figures of an open tenant.
+/// Statistics of an open tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantStats {
     /// The tenant.
     pub name: String,
     /// Writes that wait now.
     pub queue_depth: u64,
-    /// Commits since it was opened.
+    /// Commits since the tenant was opened.
     pub n_batches: u64,
     /// Writes in those commits.
     pub n_writes: u64,
-    /// Writes that were asked for by [`Tenant::write`], as requests do: work in the background waits on its own
-    /// thread ([`Tenant::write_blocking`]) and is not counted.
+    /// Writes requested by [`Tenant::write`], as for requests: background work waits on its own thread
+    /// ([`Tenant::write_blocking`]) and is not counted.
     pub n_requested: u64,
     /// Time spent in those commits, in microseconds.
     pub commit_us: u64,
-    /// Reading connections that wait for work.
+    /// Idle reading connections.
     pub n_idle_readers: usize,
-    /// Size of the write-ahead log when it was last looked at, in bytes; 0 in a database.
+    /// Size of the write-ahead log when it was last checked, in bytes; 0 in a database.
     pub log_bytes: u64,
-    /// What of it is not written back, because a read that began before needs it.
+    /// The part of it that could not be checkpointed because an older read needs it.
     pub log_left_bytes: u64,
-    /// For how long the oldest read under way has been, in milliseconds; 0 in a database.
+    /// How long the oldest read under way has been running, in milliseconds; 0 in a database.
     pub oldest_read_ms: u64,
 }
 
-/// What the writer counts.
+/// Counters of the writer.
 #[derive(Default)]
 pub(crate) struct Statistics {
     pub(crate) queue_depth: AtomicU64,
@@ -459,7 +462,7 @@ pub(crate) struct Statistics {
     pub(crate) writes: AtomicU64,
     pub(crate) requested: AtomicU64,
     pub(crate) commit_us: AtomicU64,
-    /// Of the write-ahead log when its keeper last looked, and what of them is not written back.
+    /// Size of the write-ahead log when its keeper last checked, and the part that is not checkpointed.
     pub(crate) log_bytes: AtomicU64,
     pub(crate) log_left_bytes: AtomicU64,
 }
@@ -472,39 +475,40 @@ impl Statistics {
     }
 }
 
-/// A write in the queue.
+/// A queued write.
 pub(crate) trait Job: Send {
-    /// Runs the closure; breaks when it refused.
+    /// Runs the closure; breaks when it returned an error.
     fn run(&mut self, txn: &mut Txn<'_>) -> ControlFlow<()>;
     /// Answers the caller, after the commit.
     fn finish(self: Box<Self>, error: Option<StoreError>, times: WriteTimes);
-    /// When it came into the queue.
+    /// When it was queued.
     fn queued_at(&self) -> Instant;
-    /// With what it may share a transaction.
+    /// What it may share a transaction with.
     fn company(&self) -> Sharing;
 }
 
-/// With what a write may share a transaction.
+/// What a write may share a transaction with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// Whatever waits with it.
+    /// Any other waiting writes.
     Any,
-    /// Nothing: it is long enough by itself.
+    /// None: it is long enough by itself.
     Alone,
 }
 
-/// Which of a kind's indexes.
+/// A part of a kind's indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IndexShare {
-    /// That of words, which costs as much as all others.
+    /// The index of words, which costs as much as all others.
     Words,
     Others,
 }
 
-/// What an engine runs on a snapshot: it keeps its own result and says whether that is one, or an error.
+/// A closure that an engine runs on a snapshot: it keeps its own result and returns whether that is a success.
 pub(crate) type Look<'a> = &'a mut dyn FnMut(&mut View<'_>) -> bool;
 
-/// A read that keeps its result. Whatever it gives, the code that carries it to a thread and an engine is the same.
+/// A read that keeps its result. The type is erased, so that the code that moves it to a thread and an engine is
+/// compiled once.
 pub struct ReadJob(Box<dyn Looking>);
 
 trait Looking: Send {
@@ -512,20 +516,20 @@ trait Looking: Send {
     fn kept(&mut self) -> &mut dyn Any;
 }
 
-/// A closure, and what it gave when it ran last.
+/// A closure and the result of its last run.
 struct Kept<F, R, E> {
     closure: F,
     result: Option<Result<R, E>>,
 }
 
-/// A read inside of something else.
+/// A read wrapped in something else.
 struct Within<A> {
     around: A,
     inner: Box<dyn Looking>,
 }
 
 impl ReadJob {
-    /// Of a closure, which may run again.
+    /// Returns the read of a closure, which may run more than once.
     pub fn of<R, E>(closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static) -> Self
     where
         R: Send + 'static,
@@ -534,13 +538,13 @@ impl ReadJob {
         Self(Box::new(Kept { closure, result: None }))
     }
 
-    /// The same, run by `around`, which is given what to run.
+    /// Wraps the read in `around`, which is given what to run.
     #[must_use]
     pub fn within(self, around: impl FnMut(&mut dyn FnMut()) + Send + 'static) -> Self {
         Self(Box::new(Within { around, inner: self.0 }))
     }
 
-    /// What the closure gave.
+    /// Returns the result of the closure.
     pub fn result<R: 'static, E: From<StoreError> + 'static>(mut self) -> Result<R, E> {
         taken(self.0.kept()).unwrap_or_else(|| Err(StoreError::Closed.into()))
     }
@@ -573,15 +577,15 @@ impl<A: FnMut(&mut dyn FnMut()) + Send> Looking for Within<A> {
     }
 }
 
-/// The result that lies in `kept`, which is an `Option` of it.
+/// Takes the result out of `kept`, which is an `Option` of it.
 fn taken<R: 'static, E: 'static>(kept: &mut dyn Any) -> Option<Result<R, E>> {
     let kept = kept.downcast_mut::<Option<Result<R, E>>>();
     debug_assert!(kept.is_some(), "a result is taken as another type than it was kept as");
     kept?.take()
 }
 
-/// A write that is done. It holds the closure with all that it took along, which the caller's thread made and puts away
-/// faster than the writer's.
+/// A finished write. It holds the closure with everything that it captured, which the caller's thread allocated and
+/// frees faster than the writer's.
 pub(crate) struct Done {
     write: Box<dyn Work>,
     error: Option<StoreError>,
@@ -599,11 +603,11 @@ impl Done {
     }
 }
 
-/// How the caller of a write is answered.
+/// How the caller of a write gets its answer.
 enum Answer {
-    /// It awaits the answer.
+    /// The caller awaits it.
     Awaited(oneshot::Sender<Done>),
-    /// Its thread waits.
+    /// The caller's thread blocks.
     Blocking(mpsc::SyncSender<Done>),
 }
 
@@ -620,7 +624,7 @@ impl Answer {
 }
 
 trait Work: Send {
-    /// Runs the closure; whether it gave a result.
+    /// Runs the closure; returns whether it succeeded.
     fn work(&mut self, txn: &mut Txn<'_>) -> bool;
     fn kept(&mut self) -> &mut dyn Any;
 }
@@ -640,7 +644,7 @@ where
     }
 }
 
-/// A write, and how its caller is answered.
+/// A write and the way to answer its caller.
 struct Write {
     work: Box<dyn Work>,
     answer: Answer,

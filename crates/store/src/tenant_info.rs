@@ -1,10 +1,10 @@
-//! What a list of tenants says of each.
+//! An entry in a list of tenants.
 
-/// A tenant, as it is listed.
+/// A tenant as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantInfo {
     /// Its name, also that of its file.
     pub name: String,
-    /// What was said of it when it was made.
+    /// The description given when it was created.
     pub description: String,
 }

@@ -1,14 +1,14 @@
-//! Text search by PostgreSQL, where no search index is at hand: the words are a column of the record, written with it.
+//! Text search by PostgreSQL where no search index is available: the words are a column of the record, written with it.
 
 use crate::TextQuery;
 use crate::postgres::words;
 
-/// The SQL condition that a record's text satisfies the query bound to parameter `n`, for a kind with text.
+/// Returns the SQL condition that a record's text satisfies the query bound to parameter `n`, for a kind with text.
 pub(crate) fn condition(n: usize) -> String {
     format!("r.words @@ to_tsquery('pinakes', ?{n})")
 }
 
-/// The query in the database's own language; empty when it can find nothing.
+/// Returns the query in the database's own syntax; empty when it can find nothing.
 pub(crate) fn match_text(query: &TextQuery) -> String {
     words::query(query)
 }

@@ -1,38 +1,38 @@
-//! Many short texts in one piece of memory.
+//! Many short texts in one allocation.
 
-/// A list of texts, in their order.
+/// A list of texts, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Texts {
-    /// All of them, one behind the other.
+    /// All texts, concatenated.
     text: String,
-    /// Where each ends in it.
+    /// The end of each text.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// Adds a text at the end.
+    /// Appends a text.
     pub fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.ends.push(self.text.len());
     }
 
-    /// How many they are.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Each in its turn.
+    /// Iterates over the texts in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, end)| &self.text[begin..*end])
     }
 
-    /// Forgets all of them and keeps the memory.
+    /// Removes all texts and keeps the allocation.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();

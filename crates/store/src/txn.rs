@@ -1,4 +1,4 @@
-//! A transaction of a tenant: making, changing and deleting records. All or nothing.
+//! A transaction of a tenant: creating, changing and deleting records. All or nothing.
 
 use std::ops::{Deref, DerefMut};
 
@@ -20,12 +20,12 @@ use crate::statements::one_columns;
 use crate::tenant::IndexShare;
 use crate::{Class, Document, Facet, Kind, ListId, Record, Result, StoreError, Uniqueness, View};
 
-/// Numbers that a tenant gives out in order.
+/// Numbers that a tenant assigns in order.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Numbers {
-    /// Of the last change.
+    /// The number of the last change.
     pub(crate) sequence: u64,
-    /// Of the last list of members.
+    /// The number of the last list of members.
     pub(crate) list: u64,
 }
 
@@ -44,13 +44,13 @@ pub struct Txn<'a> {
     pub(crate) n_bytes: usize,
     /// Classes that this transaction stored or found stored.
     pub(crate) classes: StoredClasses,
-    /// Whether indexes were taken away or made: what the engine's count of changed rows does not tell.
+    /// Whether indexes were dropped or created, which the engine's count of changed rows does not show.
     pub(crate) touched_schema: bool,
-    /// Those of earlier transactions that are not committed yet but will be together with this one.
+    /// Classes of earlier transactions that will be committed together with this one.
     pub(crate) batch_classes: &'a StoredClasses,
 }
 
-/// What a write gives back of the record written.
+/// What a write returns about the record written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     /// Version after the write.
@@ -75,14 +75,14 @@ impl DerefMut for Txn<'_> {
 }
 
 impl Txn<'_> {
-    /// Makes a record.
+    /// Creates a record.
     ///
     /// Errors: the id, or a value of a unique index, is taken.
     pub fn insert(&mut self, kind: &'static Kind, id: &str, body: &Json) -> Result<Written> {
         self.insert_document(&Document::new(kind, id, body)?)
     }
 
-    /// Makes a record from a document that was prepared outside the transaction.
+    /// Creates a record from a document that was prepared outside the transaction.
     pub fn insert_document(&mut self, document: &Document) -> Result<Written> {
         let kind = document.kind;
         let taken = &document.taken;
@@ -94,7 +94,7 @@ impl Txn<'_> {
         self.insert_narrow(document, 1)
     }
 
-    /// One record, in the engine where it is a narrow row and a body.
+    /// Inserts one record in the engine where it is a narrow row and a body.
     fn insert_narrow(&mut self, document: &Document, version: u64) -> Result<Written> {
         let (kind, taken) = (document.kind, &document.taken);
         let sequence = self.next_sequence();
@@ -109,7 +109,7 @@ impl Txn<'_> {
         Ok(Written { version, sequence, class: taken.class })
     }
 
-    /// Makes records of one kind that had a version elsewhere.
+    /// Creates records of one kind with the versions they have elsewhere.
     pub(crate) fn insert_stored(&mut self, documents: &[(Document, u64)]) -> Result<()> {
         if self.view.session.flavour() == Flavour::Postgres {
             let (list, kept): (Vec<_>, Vec<_>) = documents
@@ -127,7 +127,7 @@ impl Txn<'_> {
         Ok(())
     }
 
-    /// Leaves the tombstone of a record that was deleted elsewhere.
+    /// Writes the tombstone of a record that was deleted elsewhere.
     pub(crate) fn note_deletion(&mut self, kind: &str, id: &str) -> Result<()> {
         if self.view.session.flavour() == Flavour::Postgres {
             let sql = format!(
@@ -141,9 +141,9 @@ impl Txn<'_> {
         self.view.session.execute(sql, &[sequence.into(), kind.into(), id.into()]).map(|_| ())
     }
 
-    /// Makes many records: what an engine can do together, it does together.
+    /// Creates many records, in bulk where the engine can.
     ///
-    /// Errors: an id, or a value of a unique index, is taken; nothing of the transaction is kept then.
+    /// Errors: an id, or a value of a unique index, is taken; nothing of the transaction is then kept.
     pub fn insert_documents(&mut self, documents: &[Document]) -> Result<()> {
         if self.view.session.flavour() == Flavour::Postgres {
             let of_kind = documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind));
@@ -154,7 +154,8 @@ impl Txn<'_> {
         documents.iter().try_for_each(|document| self.insert_document(document).map(|_| ()))
     }
 
-    /// Many records of one kind, in the engine where each is a narrow row and a body; tells which were inserted.
+    /// Inserts many records of one kind in the engine where each is a narrow row and a body; returns which were
+    /// inserted.
     fn insert_narrow_rows(&mut self, documents: &[&Document]) -> Result<Vec<bool>> {
         let Some(first) = documents.first() else { return Ok(Vec::new()) };
         let kind = first.kind;
@@ -175,7 +176,7 @@ impl Txn<'_> {
         Ok(keys.iter().map(Option::is_some).collect())
     }
 
-    /// One record, in the engine where it is one row.
+    /// Inserts one record in the engine where it is one row.
     fn insert_row(&mut self, document: &Document) -> Result<Written> {
         let kind = document.kind;
         let statements = self.view.statements(kind)?;
@@ -189,7 +190,7 @@ impl Txn<'_> {
         Ok(written(placed, document))
     }
 
-    /// Many records of one kind, in the engine where each is one row.
+    /// Inserts many records of one kind in the engine where each is one row.
     fn insert_rows(&mut self, documents: &[&Document], kept: &[Option<Kept>]) -> Result<()> {
         let placed = self.place_rows(documents, kept)?;
         for (document, is_placed) in documents.iter().zip(placed) {
@@ -200,7 +201,7 @@ impl Txn<'_> {
         Ok(())
     }
 
-    /// The same, passing over what is taken; tells which were inserted.
+    /// Inserts those whose ids and unique values are free; returns which were inserted.
     fn place_rows(&mut self, documents: &[&Document], kept: &[Option<Kept>]) -> Result<Vec<bool>> {
         let Some(first) = documents.first() else { return Ok(Vec::new()) };
         self.require_unique(first.kind)?;
@@ -219,8 +220,8 @@ impl Txn<'_> {
         Ok(placed.iter().map(Option::is_some).collect())
     }
 
-    /// Makes those of many records whose ids and unique values are free; tells for each whether it was made. What an
-    /// engine can do together, it does together.
+    /// Creates those of many records whose ids and unique values are free, in bulk where the engine can; returns for
+    /// each whether it was created.
     pub fn insert_missing(&mut self, documents: &[&Document]) -> Result<Vec<bool>> {
         let mut made = Vec::with_capacity(documents.len());
         for of_kind in documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind)) {
@@ -239,8 +240,8 @@ impl Txn<'_> {
         Ok(())
     }
 
-    /// Counts a record of a class in (1) or out (-1); one that a step of making its kind anew has yet to come to is not in
-    /// the counts that are to be made.
+    /// Adds a record of a class to the counts (1) or removes it (-1). During a rebuild, a record that no step has
+    /// reached yet is not part of the counts being rebuilt.
     fn count(
         &mut self,
         kind: &'static Kind,
@@ -259,7 +260,7 @@ impl Txn<'_> {
         Ok(())
     }
 
-    /// Counts a record that has become another.
+    /// Updates the counts for a changed record.
     fn count_change(
         &mut self,
         kind: &'static Kind,
@@ -274,7 +275,7 @@ impl Txn<'_> {
         Ok(())
     }
 
-    /// The class that stands in a record's row: it may be one of a former declaration.
+    /// Returns the class stored in a record's row: it may be one of a former declaration.
     fn class_in_row(&mut self, kind: &'static Kind, key: i64, taken: &Taken) -> Result<Class> {
         if self.view.remaking(kind).is_none_or(|it| !it.lacks_classes()) {
             return Ok(taken.class);
@@ -284,13 +285,13 @@ impl Txn<'_> {
         Ok(found.map_or(taken.class, Class))
     }
 
-    /// Errors: a value may have to be unique, and cannot be looked up yet.
+    /// Checks that uniqueness can be checked. Errors: a value may have to be unique and cannot be looked up yet.
     fn require_unique(&mut self, kind: &'static Kind) -> Result<()> {
         let is_lacking = self.view.remaking(kind).is_some_and(|it| it.lacks_unique(kind));
         if is_lacking && self.view.remake(kind)?.is_some() { Err(remake::not_yet(kind)) } else { Ok(()) }
     }
 
-    /// Which value of a document another record has; `own` is the document's own key.
+    /// Returns the error that names the value of a document that another record has; `own` is the document's own key.
     fn taken_value(&mut self, document: &Document, own: Option<i64>) -> Result<StoreError> {
         let kind = document.kind;
         if own.is_none() && self.has(kind, &document.id)? {
@@ -367,7 +368,7 @@ impl Txn<'_> {
         Ok(Written { version, sequence, class: taken.class })
     }
 
-    /// The same in the engine where a record is one row.
+    /// Replaces a record in the engine where it is one row.
     fn update_row(
         &mut self,
         document: &Document,
@@ -398,12 +399,12 @@ impl Txn<'_> {
         Ok(written(placed, document))
     }
 
-    /// Makes the record, or replaces its body.
+    /// Creates the record or replaces its body.
     pub fn put(&mut self, kind: &'static Kind, id: &str, body: &Json) -> Result<Written> {
         if self.has(kind, id)? { self.update(kind, id, body) } else { self.insert(kind, id, body) }
     }
 
-    /// Deletes a record with its members and gives what it was; leaves a tombstone. `None` if there was none.
+    /// Deletes a record with its members and returns it; leaves a tombstone. `None` if there was none.
     pub fn delete(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
         let Some(old) = self.get(kind, id)? else { return Ok(None) };
         let before = Taken::from(kind, &old.json()?);
@@ -430,7 +431,7 @@ impl Txn<'_> {
         Ok(Some(old))
     }
 
-    /// A new list of members, not yet any record's: it goes away when the server stops before a document
+    /// Creates a list of members that belongs to no record yet: it is deleted if the server stops before a document
     /// takes it over with [`Document::with_list`].
     pub fn new_list(&mut self, kind: &Kind) -> Result<ListId> {
         let list = ListId(self.next_list()?);
@@ -467,7 +468,7 @@ impl Txn<'_> {
         Ok(())
     }
 
-    /// Deletes every record of a kind; leaves a tombstone for each. Gives how many there were.
+    /// Deletes every record of a kind; leaves a tombstone for each. Returns how many there were.
     pub fn clear(&mut self, kind: &'static Kind) -> Result<u64> {
         let sql = format!("SELECT id FROM \"k_{}\" ORDER BY key", kind.name);
         let ids = self.view.session.all(&sql, &[], |row| row.text(0))?;
@@ -477,8 +478,9 @@ impl Txn<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, counts facets in memory
-    /// and puts links off. Tells whether it did: not of a kind that is being made anew. All comes back at the next start in any case.
+    /// Prepares an empty kind for a bulk load: drops its declared indexes until [`crate::Tenant::make_indexes`]; the
+    /// embedded engine also counts facets in memory and defers links. Returns whether it did so: not for a kind that
+    /// has records or a unique index, or that is being rebuilt. Everything is restored at the next start in any case.
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
@@ -495,7 +497,7 @@ impl Txn<'_> {
         Ok(is_put_off)
     }
 
-    /// Ends a bulk load: makes the declared indexes that are not there, writes the counts.
+    /// Ends a bulk load: builds the missing declared indexes and writes the counts.
     pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
         self.touched_schema = true;
         self.counters.end_load(kind);
@@ -503,7 +505,7 @@ impl Txn<'_> {
         schema::create_indexes(&mut self.view.session, kind)
     }
 
-    /// Some of them, in a database.
+    /// Builds a part of them, in a database.
     pub(crate) fn make_some_indexes(&mut self, kind: &'static Kind, share: IndexShare) -> Result<()> {
         if let Session::Postgres(session) = &mut self.view.session {
             session.unbounded()?;
@@ -564,7 +566,7 @@ impl Txn<'_> {
     }
 }
 
-/// Stores the class of a record, if it is new.
+/// Stores the class of a record if it is new.
 ///
 /// Errors: its number stands for other class fields.
 pub(crate) fn ensure_class(session: &mut Session<'_>, kind: &Kind, taken: &Taken) -> Result<()> {
@@ -579,7 +581,7 @@ pub(crate) fn ensure_class(session: &mut Session<'_>, kind: &Kind, taken: &Taken
     if stored.as_deref() == Some(&*taken.class_text) { Ok(()) } else { Err(number_taken(kind, taken)) }
 }
 
-/// Says that the number of a record's class stands for other class fields. What those are is not the caller's to know.
+/// Returns the error for a class number that stands for other class fields. It does not reveal them to the caller.
 pub(crate) fn number_taken(kind: &Kind, taken: &Taken) -> StoreError {
     StoreError::Query(format!(
         "{}: {} cannot be stored: its class number {} stands for other class fields; change one of them",
@@ -587,7 +589,7 @@ pub(crate) fn number_taken(kind: &Kind, taken: &Taken) -> StoreError {
     ))
 }
 
-/// PostgreSQL's code for a value that a unique index refuses.
+/// PostgreSQL's code for a violation of a unique index.
 const UNIQUE_VIOLATION: &str = "23505";
 
 fn written(placed: records::Placed, document: &Document) -> Written {

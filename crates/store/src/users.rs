@@ -1,4 +1,4 @@
-//! Who else has a tenant open.
+//! Other users of a tenant's tables.
 
 /// Whether anybody else has a tenant open while its tables are brought up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,29 +22,29 @@ use crate::session::{Cell, Flavour, Row, Session};
 use crate::statements::{KindStatements, Statements};
 use crate::{Change, Class, Expr, FacetCount, Kind, Limits, Query, Record, Result, StoreError};
 
-/// Records read in one step when many are handed out.
+/// Records read in one step when many are returned.
 const STEP_RECORDS: usize = 256;
 /// Chunks of members that a database sends at once.
 pub(crate) const STEP_CHUNKS: u32 = 8;
 /// Keys held at once when a query asks for everything in insertion order.
 const STEP_KEYS: u64 = 16_384;
 
-/// Bytes of a list under way that are not counted yet.
+/// Bytes of a list being collected that are not charged to the budget yet.
 const HELD_STEP_BYTES: u64 = 256 << 10;
 
 /// Changes below this number are all visible: no transaction that may still commit has a smaller one.
 pub(crate) const HORIZON: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 
-/// Whether what a session sees is committed, or a transaction's own.
+/// Whether a session sees committed state or its own transaction's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// A snapshot of committed state.
     Committed,
-    /// A transaction under way: counts kept by difference are not written yet.
+    /// An open transaction: its count differences are not written yet.
     Open,
 }
 
-/// What all sessions of a tenant share.
+/// State that all sessions of a tenant share.
 pub(crate) struct Shared {
     pub(crate) kinds: &'static [&'static Kind],
     pub(crate) statements: Statements,
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) side: Option<Side>,
     /// The search indexes, once they are open.
     pub(crate) indexes: OnceLock<Arc<Indexes>>,
-    /// Kinds that are being made anew.
+    /// Kinds that are being rebuilt.
     pub(crate) remakes: Remakes,
     /// How often declarations had changed when the tenant was opened; see [`remake::declared`].
     pub(crate) declared: AtomicI64,
@@ -62,7 +62,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What is published of the search indexes.
+    /// Returns the published search indexes.
     pub(crate) fn published(&self) -> Option<Arc<Snapshots>> {
         self.indexes.get().map(|it| it.current())
     }
@@ -73,16 +73,16 @@ pub struct View<'a> {
     pub(crate) session: Session<'a>,
     pub(crate) state: State,
     pub(crate) shared: &'a Shared,
-    /// Kinds that were being made anew before the snapshot began, as far as this process knows.
+    /// Kinds that were being rebuilt before the snapshot began, as far as this process knows.
     pub(crate) remakes: Option<Arc<UnderWay>>,
     /// The search indexes as they were before the snapshot began; `None` where there are none.
     pub(crate) indexes: Option<Arc<Snapshots>>,
-    /// What bounds a statement of the embedded engine, outside transactions.
+    /// Limits the statements of the embedded engine outside transactions.
     pub(crate) pace: Option<&'a Pace>,
 }
 
 impl<'a> View<'a> {
-    /// The record with this id.
+    /// Returns the record with this id.
     pub fn get(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
         let sql = &self.statements(kind)?.by_id;
         let has_list = kind.members.is_some();
@@ -91,13 +91,13 @@ impl<'a> View<'a> {
         Ok(found)
     }
 
-    /// Lists of members that no record has taken over yet.
+    /// Returns the number of member lists that no record has taken over yet.
     pub fn n_staged_lists(&mut self) -> Result<u64> {
         let n = self.session.first("SELECT count(*) FROM staging", &[], |row| row.int(0))?;
         Ok(n.unwrap_or(0).cast_unsigned())
     }
 
-    /// The records with these ids, in the order of the ids, `None` where there is none.
+    /// Returns the records with these ids, in the order of the ids, `None` where there is none.
     pub fn get_many(&mut self, kind: &'static Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
         let sql = &self.statements(kind)?.by_ids;
         let has_list = kind.members.is_some();
@@ -108,13 +108,13 @@ impl<'a> View<'a> {
         Ok(ids.iter().map(|id| by_id.get(id.as_str()).map(|it| (*it).clone())).collect())
     }
 
-    /// Whether a record with this id is there. Reads no body.
+    /// Returns whether a record with this id exists. Reads no body.
     pub fn has(&mut self, kind: &'static Kind, id: &str) -> Result<bool> {
         let sql = &self.statements(kind)?.has;
         Ok(self.session.first(sql, &[id.into()], |_| Ok(()))?.is_some())
     }
 
-    /// The records of a query, collected.
+    /// Returns the records of a query.
     ///
     /// Errors: more rows or bytes than [`Limits::page_rows`] and [`Limits::page_bytes`] allow, or than all requests
     /// together may hold ([`Limits::held_bytes`]).
@@ -142,7 +142,7 @@ impl<'a> View<'a> {
         Ok(list)
     }
 
-    /// Hands the records of a query to `visit`, in order, until it breaks. Memory is bounded by the page.
+    /// Passes the records of a query to `visit`, in order, until it breaks. Memory is bounded by the page.
     pub fn for_each(
         &mut self,
         kind: &'static Kind,
@@ -156,7 +156,7 @@ impl<'a> View<'a> {
         self.visit_keys(kind, &keys, &mut visit).map(|_| ())
     }
 
-    /// The same with a visit that may fail, which ends it.
+    /// Passes the records of a query to a `visit` that may fail, which ends the iteration.
     ///
     /// Errors: the visit's; the store.
     pub fn try_for_each<E: From<StoreError>>(
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
         failure.map_or(Ok(()), Err)
     }
 
-    /// The same with each record's id and body, parsed.
+    /// Passes each record's id and parsed body to `visit`.
     ///
     /// Errors: a stored body is not JSON.
     pub fn for_each_body(
@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         damaged.map_or(Ok(()), Err)
     }
 
-    /// Without an order or a limit the answer may be everything: its keys are not held together.
+    /// Without an order or a limit the result may be everything, so its keys are read in steps.
     fn for_each_in_steps(
         &mut self,
         kind: &'static Kind,
@@ -230,18 +230,18 @@ impl<'a> View<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The first record, in insertion order, that satisfies a condition.
+    /// Returns the first record, in insertion order, that satisfies a condition.
     pub fn first(&mut self, kind: &'static Kind, filter: Expr) -> Result<Option<Record>> {
         Ok(self.find(kind, &Query::filter(filter).window(0, 1))?.into_iter().next())
     }
 
-    /// How many records satisfy a condition.
+    /// Returns how many records satisfy a condition.
     pub fn count(&mut self, kind: &'static Kind, filter: &Expr) -> Result<u64> {
         Scan::of(self, kind, &Query::filter(filter.clone()))?.count(self)
     }
 
-    /// How often the values of each of `facets` occur in the records that satisfy a condition, each list by
-    /// descending value. Facets that the kind does not declare give an empty list.
+    /// Returns how often the values of each of `facets` occur in the records that satisfy a condition, each list by
+    /// descending value. Facets that the kind does not declare yield an empty list.
     pub fn facets(
         &mut self,
         kind: &'static Kind,
@@ -251,7 +251,7 @@ impl<'a> View<'a> {
         Scan::of(self, kind, &Query::filter(filter.clone()))?.facets(self, facets)
     }
 
-    /// The class fields of a class of `kind`, as an object. See [`Kind::class_fields`].
+    /// Returns the class fields of a class of `kind` as an object. See [`Kind::class_fields`].
     pub fn class(&mut self, kind: &'static Kind, class: Class) -> Result<Arc<Json>> {
         if let Some(fields) = self.remaking(kind).and_then(|it| it.class(class)) {
             return Ok(fields);
@@ -262,9 +262,9 @@ impl<'a> View<'a> {
         self.shared.classes.fields(&mut self.session, self.state, kind, class)
     }
 
-    /// Hands the members of a record's list to `visit` in chunks, from member `from` (counted from 0) on,
-    /// until it breaks: (position of the chunk's first member, members in it, their JSON joined by commas).
-    /// The first chunk may begin before `from`.
+    /// Passes the members of a record's list to `visit` in chunks, from member `from` (counted from 0) on, until it
+    /// breaks: (position of the chunk's first member, members in it, their JSON joined by commas). The first chunk may
+    /// begin before `from`.
     pub fn members(
         &mut self,
         kind: &'static Kind,
@@ -286,13 +286,14 @@ impl<'a> View<'a> {
                 is_done = flow.is_break();
                 Ok(flow)
             })?;
-            // The embedded engine gives chunk by chunk as they are asked for; the other sends what it is asked for.
+            // The embedded engine yields one chunk at a time; the database sends all that was requested.
             is_done |= self.session.flavour() == Flavour::Sqlite || n_chunks < STEP_CHUNKS;
         }
         Ok(())
     }
 
-    /// The records that carry an identifier: (kind, id). DOIs (scheme `doi`) meet in any case, with or without resolver.
+    /// Returns the records that carry an identifier: (kind, id). DOIs (scheme `doi`) match in any case, with or without
+    /// resolver.
     pub fn by_identifier(&mut self, scheme: &str, value: &str) -> Result<Vec<(String, String)>> {
         self.require_identifiers(scheme)?;
         let sql = "SELECT kind, id FROM identifier WHERE scheme = ?1 AND value = ?2 ORDER BY kind, id";
@@ -300,7 +301,7 @@ impl<'a> View<'a> {
         self.session.all(sql, &[scheme.into(), key.as_str().into()], |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
-    /// The values of a scheme after `after`, in the order of their bytes, each once: at most `limit`.
+    /// Returns at most `limit` distinct values of a scheme after `after`, in byte order.
     pub fn identifiers(&mut self, scheme: &str, after: &str, limit: u32) -> Result<Vec<String>> {
         self.require_identifiers(scheme)?;
         let sql =
@@ -309,7 +310,7 @@ impl<'a> View<'a> {
         self.session.all(sql, &values, |row| row.text(0))
     }
 
-    /// The records that link to a record, those after (kind, id) `after`, at most `limit`.
+    /// Returns at most `limit` records that link to a record, from after (kind, id) `after`.
     pub fn links_to(
         &mut self,
         kind: &Kind,
@@ -335,9 +336,9 @@ impl<'a> View<'a> {
         self.session.all(&sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
-    /// Links of one relation whose targets lie from `low` to below `high`, by target and id, those after (target, id)
-    /// `after`: at most `limit` of (target, id). For kinds whose links are composed of several values: what begins with
-    /// the same ones is a range.
+    /// Returns links of one relation whose targets lie in the range from `low` to below `high`: at most `limit` pairs
+    /// (target, id), ordered by target and id, from after (target, id) `after`. For kinds whose links are composed of
+    /// several values: those with the same leading values form a range.
     pub fn links_within(
         &mut self,
         kind: &Kind,
@@ -353,7 +354,7 @@ impl<'a> View<'a> {
              ORDER BY target, relation, kind, id LIMIT ?7",
             pending_links::source(&mut self.session)?
         );
-        // What was passed already need not be passed again.
+        // Skip what earlier pages have covered.
         let low = low.max(after.0);
         let values = [
             kind.name.into(),
@@ -367,7 +368,7 @@ impl<'a> View<'a> {
         self.session.all(&sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
-    /// A number such that [`View::changes`] after it gives what comes after this snapshot.
+    /// Returns a number such that [`View::changes`] after it yields the changes after this snapshot.
     pub fn sequence(&mut self) -> Result<u64> {
         if self.session.flavour() == Flavour::Postgres {
             let sql = format!("SELECT {HORIZON} - 1");
@@ -380,7 +381,7 @@ impl<'a> View<'a> {
         Ok(last)
     }
 
-    /// A number that grows with every change of any record of `kind`, deletions included: equal numbers mean
+    /// Returns a number that grows with every change of any record of `kind`, deletions included: equal numbers mean
     /// equal records. In the embedded engine it is the number of the last change.
     pub fn kind_sequence(&mut self, kind: &Kind) -> Result<u64> {
         if self.session.flavour() == Flavour::Postgres {
@@ -397,8 +398,8 @@ impl<'a> View<'a> {
         Ok(self.session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
     }
 
-    /// Changes after number `after`, oldest first: at most `limit`, and the rest of those that have the last
-    /// one's number. Where several servers write, changes are given once no older one can come any more.
+    /// Returns changes after number `after`, oldest first: at most `limit`, plus the remaining ones with the number of
+    /// the last. Where several servers write, changes are returned once no older one can appear any more.
     pub fn changes(&mut self, after: u64, limit: u32) -> Result<Vec<Change>> {
         let mut list = Vec::new();
         let window = match self.session.flavour() {
@@ -433,8 +434,8 @@ impl<'a> View<'a> {
         Ok(list)
     }
 
-    /// Deletions after number `after` in a tenant that nobody writes to: at most `limit`, and the rest of those
-    /// that have the last one's number.
+    /// Returns deletions after number `after` in a tenant that nobody writes to: at most `limit`, plus the remaining
+    /// ones with the number of the last.
     pub(crate) fn deletions(&mut self, after: u64, limit: u32) -> Result<Vec<Change>> {
         let window = match self.session.flavour() {
             Flavour::Sqlite => "LIMIT ?2",
@@ -449,23 +450,24 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What this process knows of a kind that may be being made anew.
+    /// Returns what this process knows of a kind's rebuild, if there is one.
     pub(crate) fn remaking(&self, kind: &Kind) -> Option<Arc<Remaking>> {
         self.remakes.as_ref()?.get(kind.name).cloned()
     }
 
-    /// How far a kind is that is being made anew; `None` when nothing of it is missing.
+    /// Returns the progress of a kind's rebuild; `None` when nothing is missing.
     pub(crate) fn remake(&mut self, kind: &'static Kind) -> Result<Option<Remake>> {
         if self.remaking(kind).is_none() { Ok(None) } else { remake::read(&mut self.session, kind) }
     }
 
-    /// Gives records the classes that they have by the declaration, where rows may have others.
+    /// Gives records the classes of the current declaration, where rows may have others.
     fn classify(&mut self, kind: &'static Kind, records: &mut [Record]) -> Result<()> {
         let Some(remaking) = self.remaking(kind).filter(|it| it.lacks_classes()) else { return Ok(()) };
         records.iter_mut().try_for_each(|it| remaking.classify(kind, it))
     }
 
-    /// Errors: another program has changed declarations since the tenant was opened. Writers find that out by themselves.
+    /// Checks that declarations are unchanged. Errors: another program has changed them since the tenant was opened.
+    /// Writers find that out by themselves.
     pub(crate) fn require_declared(&mut self) -> Result<()> {
         if self.state == State::Open {
             return Ok(());
@@ -487,13 +489,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Errors: some identifiers of a scheme are not made yet.
+    /// Checks that identifiers can be looked up. Errors: some identifiers of a scheme are not rebuilt yet.
     fn require_identifiers(&mut self, scheme: &str) -> Result<()> {
         self.require_declared()?;
         self.require(|it, kind| it.lacks_identifiers(kind, scheme))
     }
 
-    /// Errors: some links of a relation to a kind are not made yet.
+    /// Checks that links can be looked up. Errors: some links of a relation to a kind are not rebuilt yet.
     fn require_links(&mut self, to: &Kind, relation: &str) -> Result<()> {
         self.require_declared()?;
         self.require(|it, kind| it.lacks_links(kind, to.name, relation))
@@ -510,12 +512,12 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Errors: the read took too long.
+    /// Checks the time limit. Errors: the read took too long.
     pub(crate) fn check_pace(&self) -> Result<()> {
         self.pace.map_or(Ok(()), Pace::check)
     }
 
-    /// The records in these rows, in the order of the rows.
+    /// Returns the records in these rows, in the order of the rows.
     pub(crate) fn by_keys(&mut self, kind: &'static Kind, keys: &[i64]) -> Result<Vec<Record>> {
         let sql = &self.statements(kind)?.by_key;
         let has_list = kind.members.is_some();
@@ -534,13 +536,14 @@ impl<'a> View<'a> {
         Ok(list)
     }
 
-    /// The statements of a kind.
+    /// Returns the statements of a kind.
     pub(crate) fn statements(&self, kind: &Kind) -> Result<&'a KindStatements> {
         self.shared.statements.kind(kind)
     }
 }
 
-/// A row of the statements that read whole records: key, id, version, sequence, class, body, list, length.
+/// Reads a record from a row of the statements that read whole records: key, id, version, sequence, class, body, list,
+/// length.
 pub(crate) fn record(row: &Row<'_, '_>, has_list: bool) -> Result<Record> {
     Ok(Record {
         key: row.int(0)?,

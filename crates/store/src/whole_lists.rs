@@ -1,9 +1,10 @@
-//! Long lists of counted values, counted as wholes: a row for each list in each class, so that a record with a hundred
-//! metadata keys changes one number and not two hundred.
+//! Counts of long lists as wholes: one row for each list in each class, so that a record with a hundred metadata keys
+//! changes one number instead of two hundred.
 //!
-//! What such a row counts comes on top of the table `facet`, for its class and for all classes together. Only lists of
-//! [`Counts::Strings`] are counted so: no condition asks for their values, and no plan. They are added to `facet` when
-//! a file is opened by the only process that has it open. In the embedded engine alone; a database sums in slots.
+//! Such a count is in addition to those in table `facet`, for its class and for all classes together. Only lists of
+//! [`Counts::Strings`] are counted this way: no condition and no query plan needs their values. They are added to
+//! `facet` when a file is opened by the only process that has it open. Only in the embedded engine; in PostgreSQL,
+//! sessions count in rows of their own slots, which are summed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,24 +13,24 @@ use crate::marks::MarkHasher;
 use crate::session::{Cell, Session};
 use crate::{Class, Counts, Kind, Result, StoreError};
 
-/// The table, for the layout of a file. Numbers are never given twice: another process may have taken a row away.
+/// Creates the table, as part of a file's layout. Row numbers are never reused: another process may have deleted a row.
 pub(crate) const TABLE: &str = "CREATE TABLE IF NOT EXISTS facet_list (row INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, facet TEXT NOT NULL, class INTEGER NOT NULL, list TEXT NOT NULL, n INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS facet_list_facet ON facet_list (kind, facet);";
 
-/// Rows that a process makes at most: who reads the facet reads them all.
+/// Maximum number of rows that a process creates: reading the facet reads them all.
 const MOST_ROWS: usize = 1_024;
-/// Lists met once that are remembered at most, and then forgotten together.
+/// Maximum number of remembered lists that occurred once; with more, all are forgotten.
 const MOST_MET: usize = 4_096;
 
-/// The rows that this process has made in a file.
+/// The rows that this process has created in a file.
 #[derive(Debug, Default)]
 pub(crate) struct WholeLists {
     rows: HashMap<Counted, i64, MarkHasher>,
-    /// Lists that came in one batch so far: most that come in two come in many.
+    /// Lists that have occurred in one batch so far: most that occur in two occur in many.
     met: HashSet<Counted, MarkHasher>,
 }
 
-/// What a batch changes of [`WholeLists`] once it is committed.
+/// How a batch changes [`WholeLists`] once it is committed.
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
     made: Vec<(Counted, i64)>,
@@ -38,7 +39,8 @@ pub(crate) struct Changed {
 }
 
 impl WholeLists {
-    /// Takes the lists that have a row, or are to have one, out of what is to be written value by value, and writes them.
+    /// Moves the lists that have a row, or are to get one, out of the counts to be written value by value, and writes
+    /// them.
     pub(crate) fn flush(&self, counters: &mut Counters, session: &mut Session<'_>) -> Result<Changed> {
         let mut changed = Changed::default();
         for list in counters.take_long_lists() {
@@ -62,7 +64,7 @@ impl WholeLists {
         Ok(changed)
     }
 
-    /// The batch is committed.
+    /// Applies a batch after its commit.
     pub(crate) fn committed(&mut self, batch: Changed) {
         self.rows.extend(batch.made);
         for gone in batch.gone {
@@ -85,7 +87,7 @@ fn insert(session: &mut Session<'_>, (list, (n, values)): &List) -> Result<i64> 
     Ok(session.embedded()?.last_insert_rowid())
 }
 
-/// The rows of a facet: class, list as JSON, how many records have it.
+/// Returns the rows of a facet: class, list as JSON, number of records that have it.
 fn rows(session: &mut Session<'_>, kind: &Kind, facet: &str) -> Result<Vec<(i64, String, i64)>> {
     let sql = "SELECT class, list, n FROM facet_list WHERE kind = ?1 AND facet = ?2 AND n <> 0";
     session.all(sql, &[kind.name.into(), facet.into()], |row| Ok((row.int(0)?, row.text(1)?, row.int(2)?)))
@@ -96,7 +98,7 @@ fn values(kind: &Kind, list: &str) -> Result<Vec<String>> {
         .map_err(|error| StoreError::Damaged(format!("{}: a list that is counted: {error}", kind.name)))
 }
 
-/// Each list of a facet that is counted as a whole, with its class, and how many records have it.
+/// Returns each list of a facet that is counted as a whole, with its class and the number of records that have it.
 pub(crate) fn by_class(
     session: &mut Session<'_>,
     kind: &Kind,
@@ -106,7 +108,7 @@ pub(crate) fn by_class(
     rows.into_iter().map(|(class, list, n)| Ok((Class(class), values(kind, &list)?, n))).collect()
 }
 
-/// The same over all classes, or over some, together.
+/// Returns the lists summed over all classes, or over some.
 pub(crate) fn summed(
     session: &mut Session<'_>,
     kind: &Kind,

@@ -1,42 +1,43 @@
-//! Words that conditions look for: whole ones, beginnings, words with gaps, words of nearly the same spelling.
+//! Words that conditions look for: whole words, prefixes, words with wildcards, words of similar spelling.
 
-/// A word of a string, or what one is like: compared without case and accents ([`crate::fold()`]). Words are runs of letters
-/// and digits.
+/// A word to look for in a string, or a pattern of words, ignoring case and accents ([`crate::fold()`]). Words are runs
+/// of letters and digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     folded: String,
     likeness: Likeness,
 }
 
-/// What a word has to be.
+/// How a word has to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Likeness {
-    /// The same.
+    /// Exactly.
     Whole,
-    /// The same with `*` for any characters and `?` for one.
+    /// With `*` for any characters and `?` for one.
     Wild,
-    /// The same after so many edits at most.
+    /// Within so many edits.
     Near(u8),
 }
 
-/// Letters of a word up to which edits are allowed.
+/// Maximum length of a word for which edits are allowed, in letters.
 const EDITED_LETTERS: usize = 64;
-/// Most edits between two spellings.
+/// Maximum number of edits.
 const EDITS: u8 = 2;
 
 impl Word {
-    /// A whole word. `None` when the text is not a word.
+    /// Returns a match for a whole word. `None` when the text is not a word.
     pub fn whole(text: &str) -> Option<Self> {
         Self::of(text, Likeness::Whole)
     }
 
-    /// Any word that begins so. `None` when no word does.
+    /// Returns a match for any word with this prefix. `None` when no word can have it.
     pub fn prefix(text: &str) -> Option<Self> {
         let whole = Self::whole(text)?;
         Some(Self { folded: format!("{}*", whole.folded), likeness: Likeness::Wild })
     }
 
-    /// Any word with anything for each `*` and a letter or digit for each `?`. `None` when no word can be so.
+    /// Returns a match for any word, where `*` stands for anything and `?` for a letter or digit. `None` when no word
+    /// can match.
     pub fn wild(text: &str) -> Option<Self> {
         let letters: String = text.chars().filter(|it| !is_wild(*it)).collect();
         if letters.is_empty() {
@@ -44,13 +45,13 @@ impl Word {
         }
         Self::whole(&letters)?;
         let is_plain = letters.len() == text.len();
-        // Each letter is folded for itself, so that the gaps stay where they are.
+        // Each piece is folded separately, so that the wildcards stay in place.
         let folded: String = text.split_inclusive(is_wild).map(crate::fold).collect();
         Some(Self { folded, likeness: if is_plain { Likeness::Whole } else { Likeness::Wild } })
     }
 
-    /// Any word that becomes this one by so many edits at most, two of them and no more: a letter more, less or another, or
-    /// two neighbours exchanged. `None` when the text is not a word, or one of more than 64 letters.
+    /// Returns a match for any word within so many edits of this one, capped at two: a letter inserted, deleted or
+    /// replaced, or two neighbours exchanged. `None` when the text is not a word, or one of more than 64 letters.
     pub fn near(text: &str, edits: u8) -> Option<Self> {
         let word = Self::whole(text)?;
         let is_short = word.folded.chars().count() <= EDITED_LETTERS;
@@ -63,12 +64,12 @@ impl Word {
         is_word.then_some(Self { folded, likeness })
     }
 
-    /// Whether it is among the words of `text`.
+    /// Returns whether a word of `text` matches.
     pub fn is_in(&self, text: &str) -> bool {
         crate::index::words_of(&crate::fold(text)).any(|word| self.fits(word))
     }
 
-    /// Whether a folded word is like it.
+    /// Returns whether a folded word matches.
     pub(crate) fn fits(&self, word: &str) -> bool {
         match self.likeness {
             Likeness::Whole => word == self.folded,
@@ -80,7 +81,7 @@ impl Word {
         }
     }
 
-    /// What every word that is like it begins with, and whether one word alone is.
+    /// Returns the prefix that every matching word has, and whether that prefix is the only match.
     pub(crate) fn begin(&self) -> (&str, bool) {
         match self.likeness {
             Likeness::Whole => (&self.folded, true),
@@ -94,11 +95,11 @@ fn is_wild(character: char) -> bool {
     matches!(character, '*' | '?')
 }
 
-/// Whether a word is what a pattern says: the last `*` takes as much as the rest leaves.
+/// Returns whether a word matches a wildcard pattern: the last `*` takes as much as the rest leaves.
 fn fits_wild(pattern: &str, word: &str) -> bool {
     let (pattern, word): (Vec<char>, Vec<char>) = (pattern.chars().collect(), word.chars().collect());
     let (mut at, mut in_word) = (0, 0);
-    // Where the last `*` stands, and how far it reaches.
+    // Position after the last `*`, and how far it reaches.
     let mut gap: Option<(usize, usize)> = None;
     while in_word < word.len() {
         match pattern.get(at) {
@@ -122,14 +123,15 @@ fn fits_wild(pattern: &str, word: &str) -> bool {
     pattern[at..].iter().all(|it| *it == '*')
 }
 
-/// Whether one word becomes the other by so many edits at most.
+/// Returns whether one word becomes the other by at most so many edits.
 fn are_near(a: &str, b: &str, edits: usize) -> bool {
     let (n_a, n_b) = (a.chars().count(), b.chars().count());
     if edits < n_a.abs_diff(n_b) {
         return false;
     }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    // Rows of the table of distances between beginnings: that of the letter before the last, of the last, and of this one.
+    // Rows of the table of edit distances between prefixes: for the letter before the last one, the last one, and the
+    // current one.
     let mut before: Vec<usize> = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, letter) in a.iter().enumerate() {

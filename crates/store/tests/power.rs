@@ -1,12 +1,14 @@
-//! Power failures: what was acknowledged is there, and nothing is torn, whatever the disk kept of what was not flushed.
+//! Power failures: everything acknowledged is there, and nothing is torn, whatever the disk kept of the unflushed data.
 //!
-//! Writers, loads and backups run, the log is written back and begun anew, the store is closed and opened again. Every
-//! flush of the process is recorded (`pinakes_test_support::power`), the engine's own among them. The power fails at
-//! random flushes; the disk as it may be found then is opened.
+//! Writers, loads and backups run, the log is checkpointed and restarted, the store is closed and reopened. Every flush
+//! of the process is recorded (`pinakes_test_support::power`), including the engine's own. The power fails at random
+//! flushes; a disk as it may be found after the failure is opened.
 //!
-//! So does a kind that is made anew after its declaration has changed: it is killed, and loses its power, at every step.
+//! The same is done with a kind that is rebuilt after its declaration has changed: it is killed, and loses its power,
+//! at every step.
 //!
-//! `PINAKES_POWER_CUTS` is how many failures are tried, `PINAKES_POWER_SEED` begins another series; both are told on failure.
+//! `PINAKES_POWER_CUTS` is the number of failures tried, `PINAKES_POWER_SEED` selects another series; both are printed
+//! on failure.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,27 +36,27 @@ static THING: Kind = Kind {
 static KINDS: &[&Kind] = &[&THING];
 
 const TENANT: &str = "t";
-/// Each has a range of numbers; the last of them loads, the others write pairs.
+/// Each has a range of numbers; the last one loads, the others write pairs.
 const N_WRITERS: usize = 4;
 const LOADER: usize = N_WRITERS - 1;
 /// Records of a load.
 const N_LOADED: usize = 40;
-/// Failures of one life.
+/// Number of failures per run.
 const CUTS_OF_LIFE: usize = 20;
-/// Of so many moments around a flush, one is a failure.
+/// One in so many moments around a flush is a failure.
 const ONE_OF: usize = 12;
-/// Times that the store is opened in a life.
+/// Number of times that the store is opened in a run.
 const N_OPENINGS: usize = 2;
 
-/// Which flushes count for nothing.
+/// Which flushes the simulated disk ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overlooked {
     Nothing,
     /// Those of the log.
     Log,
-    /// Those of the file, which the engine asks for when it has written the log back.
+    /// Those of the file, which the engine requests after a checkpoint of the log.
     File,
-    /// Those of names.
+    /// Those of directory entries.
     Folders,
     /// Those of backups.
     Backups,
@@ -81,7 +83,7 @@ fn id((writer, n): Write, part: usize) -> String {
     format!("{writer}-{n}-{part}")
 }
 
-/// How many records a write is.
+/// Returns how many records a write consists of.
 fn n_parts((writer, _): Write) -> usize {
     if writer == LOADER { N_LOADED } else { 2 }
 }
@@ -94,15 +96,15 @@ fn body(write: Write, part: usize) -> serde_json::Value {
 /// What was acknowledged.
 #[derive(Debug, Clone, Default)]
 struct Acknowledged {
-    /// That the tenant is there.
+    /// Whether the tenant exists.
     tenant: bool,
     writes: BTreeSet<Write>,
-    /// Backups by number, and what was acknowledged before each began.
+    /// Backups by number, with what was acknowledged before each began.
     backups: Vec<(usize, BTreeSet<Write>)>,
 }
 
 fn open(data: &Path) -> Result<Catalogue, StoreError> {
-    // A small log is written back and begun anew often.
+    // A small log is checkpointed and restarted often.
     let limits = Limits { log_bytes: 32 << 10, index_pause_ms: 20, ..Limits::default() };
     Catalogue::open(Location::Folder(data.to_owned()), KINDS, limits)
 }
@@ -115,7 +117,7 @@ fn write(tenant: &Tenant, write: Write) {
     tenant.write_blocking(insert).unwrap();
 }
 
-/// A load is answered before the disk has it; the write behind it is not.
+/// A load is answered before it is on disk; the write after it is not.
 fn load(tenant: &Tenant, load: Write) {
     let documents: Vec<Document> = (1..n_parts(load))
         .map(|part| Document::new(&THING, id(load, part), &body(load, part)).unwrap())
@@ -127,7 +129,7 @@ fn load(tenant: &Tenant, load: Write) {
     tenant.write_blocking(move |txn| txn.insert(&THING, &id(load, 0), &body(load, 0))).unwrap();
 }
 
-/// Runs a store in a folder until the power has failed so often; what was acknowledged by then, each time.
+/// Runs a store in a folder until the power has failed so often; returns what was acknowledged at each failure.
 fn moments(overlooked: Overlooked, dice: &mut Dice) -> Vec<(Acknowledged, Moment)> {
     let root = tempfile::tempdir().unwrap();
     let acknowledged = Arc::new(Mutex::new(Acknowledged::default()));
@@ -187,7 +189,7 @@ fn moments(overlooked: Overlooked, dice: &mut Dice) -> Vec<(Acknowledged, Moment
     seen.into_iter().zip(moments).collect()
 }
 
-/// What is wrong with a tenant in which these writes must be.
+/// Returns the faults of a tenant that must contain these writes.
 fn faults_of(data: &Path, must: &BTreeSet<Write>) -> Vec<String> {
     let opened = open(data).and_then(|it| it.tenant(TENANT));
     let tenant = match opened {
@@ -219,7 +221,7 @@ fn faults_of(data: &Path, must: &BTreeSet<Write>) -> Vec<String> {
     faults
 }
 
-/// What is wrong on a disk after a power failure.
+/// Returns the faults of a disk after a power failure.
 fn faults(acknowledged: &Acknowledged, moment: &Moment, dice: &mut Dice) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     moment.disk(root.path(), dice).unwrap();
@@ -230,7 +232,7 @@ fn faults(acknowledged: &Acknowledged, moment: &Moment, dice: &mut Dice) -> Vec<
         (false, false) => Vec::new(),
         (_, true) => faults_of(&data, &acknowledged.writes),
     };
-    // The last is as good as any.
+    // Checking the last one is enough.
     for (n, must) in acknowledged.backups.iter().rev().take(1) {
         let copy = root.path().join("copy");
         fs::create_dir_all(copy.join("tenants")).unwrap();
@@ -243,7 +245,7 @@ fn faults(acknowledged: &Acknowledged, moment: &Moment, dice: &mut Dice) -> Vec<
     faults
 }
 
-/// The first disk of a series that is not as it should be.
+/// Returns the first fault found in a series of failures.
 fn first_fault(overlooked: Overlooked, n_cuts: usize) -> Option<String> {
     let seed = number("PINAKES_POWER_SEED", 20_261_122);
     let mut dice = Dice::new(seed);
@@ -268,7 +270,7 @@ fn what_was_acknowledged_survives_a_power_failure() {
     assert_eq!(first_fault(Overlooked::Nothing, n_cuts), None);
 }
 
-/// The test above would notice if a flush of any sort were forgotten.
+/// Shows that the test above would notice if any sort of flush were forgotten.
 #[test]
 fn without_flushes_of_one_sort_something_is_lost() {
     for overlooked in [Overlooked::Log, Overlooked::File, Overlooked::Folders, Overlooked::Backups] {
@@ -276,7 +278,7 @@ fn without_flushes_of_one_sort_something_is_lost() {
     }
 }
 
-/// A kind before and after its declaration has changed.
+/// A kind before and after a change of its declaration.
 static BEFORE: Kind = Kind {
     columns: &[Column::one("name", Type::Text), Column::many("tags", Type::Text)],
     indexes: &[Index::on(&["name"])],
@@ -298,7 +300,7 @@ static AFTER: Kind = Kind {
 static ALL_BEFORE: &[&Kind] = &[&BEFORE];
 static ALL_AFTER: &[&Kind] = &[&AFTER];
 
-/// Some steps of a thousand, and a rest.
+/// Several steps of 500 records, and a rest.
 const N_REMADE: usize = 3_100;
 
 fn open_as(data: &Path, kinds: &'static [&'static Kind]) -> Result<(Catalogue, Tenant), StoreError> {
@@ -307,7 +309,7 @@ fn open_as(data: &Path, kinds: &'static [&'static Kind]) -> Result<(Catalogue, T
     Ok((catalogue, tenant))
 }
 
-/// What a file of the kind says, as the given program has it.
+/// Returns what the file says about the kind, as read by the given program.
 fn said(data: &Path, kinds: &'static [&'static Kind]) -> Result<Vec<String>, StoreError> {
     let (_catalogue, tenant) = open_as(data, kinds)?;
     let mut said = tenant.check()?;
@@ -366,7 +368,8 @@ fn a_kind_is_made_anew_whatever_cuts_it_off() {
         for is_killed in [true, false] {
             let disk = root.path().join(format!("{n} {is_killed}"));
             if is_killed { moment.left(&disk) } else { moment.disk(&disk, &mut dice) }.unwrap();
-            // A program of the version before finds its own state, before or after one of this version has gone on.
+            // A program of the previous version finds its own state, before or after this version has continued the
+            // rebuild.
             if n % 3 == 0 {
                 assert_eq!(said(&disk, ALL_BEFORE).unwrap(), before, "moment {n}, killed: {is_killed}");
             }

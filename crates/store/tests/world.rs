@@ -1,16 +1,18 @@
-//! A simulated world: servers over one folder, clients that reach them over a network, workers that share jobs by leases, a clock, a
-//! disk, backups and failures, in an order that a seed decides, against a model of what must be there.
+//! A simulated world: servers on one folder, clients that reach them over a network, workers that share jobs by leases,
+//! a clock, a disk, backups and failures. A seed decides the order of events; a model tells what must be there.
 //!
-//! - The network holds requests and answers; it delivers them in any order, more than once, or never. Clients that get no
-//!   answer ask again, of any server.
-//! - The clock is set by the world (`pinakes_test_support::clock`), forward and back.
-//! - The disk keeps what was flushed and any of the rest (`pinakes_test_support::power`). When the power fails all servers die; those
-//!   that come back find one of the disks that may be found then. When the machine is lost, the last backup is put into place.
+//! - The network holds requests and answers; it delivers them in any order, more than once, or never. Clients without
+//!   an answer retry, on any server.
+//! - The world sets the clock (`pinakes_test_support::clock`), forward and back.
+//! - The disk keeps what was flushed and any part of the rest (`pinakes_test_support::power`). When the power fails all
+//!   servers die; after the restart they find one of the possible disks. When the machine is lost, the last backup is
+//!   restored.
 //!
-//! Each step is done before the next one begins, so the same seed is the same life, with the same outcome of each step. What
-//! the engine's threads do at once is `src/sqlite/simulation.rs`.
+//! Each step is complete before the next one begins, so the same seed gives the same run with the same result of each
+//! step. Concurrency of the engine's threads is tested in `src/sqlite/simulation.rs`.
 //!
-//! `PINAKES_SIMULATION_SEED` begins another life, `PINAKES_SIMULATION_STEPS` is its length; both are told on failure.
+//! `PINAKES_SIMULATION_SEED` selects another run, `PINAKES_SIMULATION_STEPS` is its length; both are printed on
+//! failure.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +29,7 @@ use serde_json::{Value as Json, json};
 pinakes_test_support::record_flushes!();
 pinakes_test_support::set_clock!();
 
-/// A sum, and the changes that it is made of. Some stand nowhere: their place is null, or there is none.
+/// A sum and the changes that it consists of. Some have no place: it is null, or absent.
 static SUM: Kind = Kind {
     columns: &[Column::one("place", Type::Text), Column::one("n", Type::Integer)],
     indexes: &[Index::on(&["place"])],
@@ -35,7 +37,7 @@ static SUM: Kind = Kind {
     class_fields: &["group"],
     ..Kind::named("sum")
 };
-/// What came of a job.
+/// The result of a job.
 static RESULT: Kind = Kind {
     columns: &[Column::one("turn", Type::Integer)],
     facets: &[Facet::values("turn")],
@@ -49,17 +51,17 @@ const N_SERVERS: usize = 3;
 const N_CLIENTS: usize = 6;
 const N_WORKERS: usize = 4;
 const N_SUMS: usize = 12;
-/// Jobs at once: hardly more than workers, so that they take them from each other.
+/// Concurrent jobs: hardly more than workers, so that they compete for them.
 const N_JOBS: usize = 6;
-/// Messages that the network holds at most.
+/// Maximum number of messages in the network.
 const N_MESSAGES: usize = 40;
 const PLACES: [Option<&str>; 4] = [None, Some("fen"), Some("loam"), Some("reef")];
 
-/// What a client asks.
+/// A client's request.
 #[derive(Debug, Clone)]
 enum Request {
     Read,
-    /// To be added to the record, if that still has the version.
+    /// Adds to the record if it still has the version.
     Add {
         change: String,
         version: u64,
@@ -68,10 +70,10 @@ enum Request {
 
 #[derive(Debug, Clone)]
 enum Answer {
-    /// The version of the record, and the changes that it is made of.
+    /// The version of the record, and the changes that it consists of.
     Found(u64, Vec<String>),
     Added,
-    /// Somebody else has changed it.
+    /// Somebody else has changed the record.
     Conflict,
 }
 
@@ -81,17 +83,17 @@ enum Message {
     Answer { client: usize, attempt: u64, answer: Answer },
 }
 
-/// Adds one change after the other to records.
+/// A client: adds one change after another to records.
 #[derive(Debug, Default)]
 struct Client {
-    /// Its change under way: the record, and its name.
+    /// The current change: the record and the change's name.
     change: Option<(usize, String)>,
     n_changes: u64,
-    /// Answers to former attempts are not listened to.
+    /// Answers to earlier attempts are ignored.
     attempt: u64,
 }
 
-/// A job, as it must be.
+/// The expected state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Job {
     turn: u64,
@@ -99,7 +101,7 @@ struct Job {
     is_held: bool,
 }
 
-/// What must be there.
+/// The expected content.
 #[derive(Debug, Clone, Default)]
 struct Model {
     sums: BTreeMap<usize, (u64, Vec<String>)>,
@@ -107,7 +109,7 @@ struct Model {
     results: BTreeMap<String, u64>,
 }
 
-/// A server over the folder.
+/// A server on the folder.
 struct Server {
     catalogue: Catalogue,
     tenant: Tenant,
@@ -137,7 +139,7 @@ fn body(sum: usize, changes: &[String]) -> Json {
     let mut body = json!({"n": changes.len(), "changes": changes, "group": sum % 3});
     match PLACES[(sum + changes.len()) % PLACES.len()] {
         Some(place) => body["place"] = place.into(),
-        // Null is no place either.
+        // A null place is no place either.
         None if changes.len().is_multiple_of(2) => body["place"] = Json::Null,
         None => {}
     }
@@ -155,7 +157,7 @@ fn open(folder: &Path) -> Result<Server, StoreError> {
     Ok(Server { catalogue, tenant })
 }
 
-/// What a tenant holds that the model does not, and the other way round.
+/// Returns the differences between a tenant and the model.
 fn differences(tenant: &Tenant, model: &Model) -> Result<Vec<String>, StoreError> {
     let mut faults = tenant.check()?;
     let mut compare = |what: &str, is: String, must: String| {
@@ -243,7 +245,7 @@ impl World {
         self.root.path().join((self.n_folders - 1).to_string())
     }
 
-    /// All servers start.
+    /// Starts all servers.
     fn come_up(&mut self) {
         self.recording = Some(Recording::begin(&self.folder, |_| false, |_| false).unwrap());
         for n in 0..N_SERVERS {
@@ -254,8 +256,8 @@ impl World {
         }
     }
 
-    /// All servers are gone, with those who work for them and what is on its way to them. What they go on to write is written
-    /// into a folder that nobody looks at any more.
+    /// Kills all servers, with their workers and all messages to them. What they still write goes into a folder that
+    /// nobody reads any more.
     fn go_down(&mut self) {
         self.recording = None;
         self.servers.clear();
@@ -306,7 +308,7 @@ impl World {
         }
     }
 
-    /// A client begins a change, or has waited long enough and asks again.
+    /// Lets a client begin a change, or retry after it has waited long enough.
     fn ask(&mut self) {
         let client = self.dice.below(N_CLIENTS);
         let (sum, server) = (self.dice.below(N_SUMS), self.dice.below(N_SERVERS));
@@ -321,7 +323,7 @@ impl World {
         self.note(format!("client {client} asks server {server}"));
     }
 
-    /// The network delivers a message, and keeps it perhaps, or loses one.
+    /// Delivers a message, perhaps keeping a copy, or loses one.
     fn deliver(&mut self) {
         if self.network.is_empty() {
             return;
@@ -381,14 +383,14 @@ impl World {
         }
     }
 
-    /// An answer reaches a client.
+    /// Delivers an answer to a client.
     fn hear(&mut self, client: usize, attempt: u64, answer: Answer) {
         let server = self.dice.below(N_SERVERS);
         let own = &mut self.clients[client];
         let Some((sum, change)) = own.change.clone().filter(|_| own.attempt == attempt) else { return };
         match answer {
             Answer::Added => own.change = None,
-            // An answer that was lost had said so before.
+            // An earlier answer, which was lost, had confirmed the change.
             Answer::Found(_, changes) if changes.contains(&change) => own.change = None,
             Answer::Found(version, _) => {
                 let request = Request::Add { change, version };
@@ -426,7 +428,7 @@ impl World {
         self.note(format!("{job} is queued"));
     }
 
-    /// A worker takes a job, or does something with the one that it has, which may be another's by now.
+    /// Lets a worker take a job, or act on the one that it has, which may be another's by now.
     fn work(&mut self) {
         let (worker, server) = (self.dice.below(N_WORKERS), self.dice.below(N_SERVERS));
         let for_ms = 500 + self.dice.below(4_000) as u32;
@@ -463,7 +465,7 @@ impl World {
         let is_lost = match &done {
             Ok(_) => false,
             Err(StoreError::LeaseLost { .. }) => true,
-            // Whoever has it now was quicker.
+            // The present owner was quicker.
             Err(StoreError::Duplicate { .. }) => self.model.results.contains_key(&id),
             Err(error) => panic!("{id}: {error}; {}", self.last_steps()),
         };
@@ -493,7 +495,7 @@ impl World {
         self.note(format!("server {server} is looked at"));
     }
 
-    /// One server ends in order and comes back, while the others go on.
+    /// Shuts one server down in order and restarts it, while the others continue.
     fn restart_one(&mut self) {
         let server = self.dice.below(N_SERVERS);
         let old = self.servers.remove(server);
@@ -519,7 +521,7 @@ impl World {
         let old = std::mem::replace(&mut self.folder, PathBuf::new());
         self.go_down();
         self.folder = self.new_folder();
-        // Of its own: how much there is to choose from depends on the engine's threads.
+        // A separate generator: how many choices there are depends on the engine's threads.
         let mut dice = Dice::new(self.dice.below(usize::MAX) as u64);
         moment.disk(&self.folder, &mut dice).unwrap();
         fs::remove_dir_all(old).unwrap();
@@ -528,7 +530,7 @@ impl World {
         self.note("power failed".to_owned());
     }
 
-    /// What was done since the last backup is lost, and nothing else.
+    /// Everything since the last backup is lost, and nothing else.
     fn lose_the_machine(&mut self) {
         let Some((backup, model)) = self.backup.take() else { return };
         let old = std::mem::replace(&mut self.folder, backup);
@@ -541,10 +543,10 @@ impl World {
     }
 }
 
-/// There is one clock: one life after the other.
+/// There is only one clock: runs are sequential.
 static CLOCK: Mutex<()> = Mutex::new(());
 
-/// Lives a life; its trace.
+/// Runs a simulation; returns its trace.
 fn live(seed: u64, n_steps: usize) -> Vec<String> {
     let _clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let mut world = World::new(seed);
@@ -574,6 +576,6 @@ fn a_life_agrees_with_the_model() {
 
 #[test]
 fn the_same_seed_is_the_same_life() {
-    // What the clock says is in no trace, and both lives go on from where it is.
+    // The clock does not appear in traces, and both runs continue from its present time.
     assert_eq!(live(5, 300), live(5, 300));
 }

@@ -1,7 +1,7 @@
-//! `pinakes import`: records from files, in batches, past those that are bad.
+//! `pinakes import`: loads records from files, in batches, leaving out bad ones.
 //!
-//! One thread reads and splits, others parse and check, this one writes; the queues between them are bounded
-//! in number and bytes, so memory is too. Batches are written in the order of the files.
+//! One thread reads and splits, others parse and check, this one writes; the queues between them are bounded in number
+//! and bytes, and so is memory. Batches are written in the order of the files.
 
 mod complete;
 mod dataverse;
@@ -121,7 +121,7 @@ fn import_scicat(args: &ScicatArgs) -> anyhow::Result<ExitCode> {
     Ok(if n_rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Tells of bad records and keeps their bytes.
+/// Reports bad records and keeps their bytes.
 struct Rejects {
     file: Option<BufWriter<File>>,
     n: u64,
@@ -155,7 +155,7 @@ impl Rejects {
     }
 }
 
-/// Loads what is part of the program: the sample records of `pinakes demo`.
+/// Loads records built into the program: the sample records of `pinakes demo`.
 ///
 /// Errors: one of them is bad.
 pub(crate) fn load_built_in(

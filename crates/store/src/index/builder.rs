@@ -1,4 +1,4 @@
-//! The thread that keeps a tenant's indexes up to the sequence of changes.
+//! The thread that keeps a tenant's search indexes up to date with the sequence of changes.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,45 +21,46 @@ use crate::priority::step_back;
 use crate::session::Flavour;
 use crate::{Kind, Limits, Result, StoreError, View};
 
-/// Records of a step that one thread makes documents of in a row.
+/// Number of records of a step that one thread converts to documents in a row.
 const CHUNK_RECORDS: usize = 100;
-/// Between two commits of an index that is far behind at most: what a crash makes it do again.
+/// Maximum time between two commits of an index that is far behind: the work that a crash costs.
 const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
-/// Between two commits of an index that is behind by no more than searches look at themselves: what they look at stays little
-/// beside writers that never rest.
+/// Time between two commits of an index that is so little behind that searches read the missing records themselves:
+/// keeps their number small while writers never pause.
 const COMMIT_NEARBY: Duration = Duration::from_millis(500);
-/// Commits take one part of so many of the time at most.
+/// Commits take at most one part in so many of the time.
 const COMMIT_SHARE: u32 = 8;
-/// Between two looks for changes that nobody rang for: those of another process.
+/// Interval between checks for changes without a notification: those of other processes.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
-/// The same in a database, which other servers change all day.
+/// Interval in a database, which other servers change all the time.
 pub(crate) const LOOK_AT_DATABASE: Duration = Duration::from_secs(1);
-/// Without changes for so long, what only writing needs is let go.
+/// Time without changes after which resources needed only for writing are released.
 const IDLE: Duration = Duration::from_secs(20);
-/// Waited after a failure, and twice as long after each further one.
+/// Pause after a failure; doubled after each further one.
 const FAILURE_PAUSE: Duration = Duration::from_secs(10);
-/// Waited after many failures.
+/// Maximum pause after many failures.
 const FAILURE_PAUSE_MOST: Duration = Duration::from_secs(600);
-/// Failures to write after which an index that can be read is thrown away all the same.
+/// Number of failed writes after which an index is thrown away even though it can be read.
 const FORGIVEN_FAILURES: u32 = 3;
-/// Changed records that a search looks at one by one; with more, the index is behind and something else answers.
+/// Maximum number of changed records that a search reads one by one; with more, the index is too far behind and
+/// something else answers.
 pub(super) const TAIL_RECORDS: u64 = 50_000;
-/// Memory of a writer that follows.
+/// Memory of an index writer that is up to date.
 const FOLLOWING_BYTES: usize = 48 << 20;
 
-/// Gives a closure a snapshot of the store.
+/// Runs a closure on a snapshot of the store.
 pub(crate) type Reader = Box<dyn FnMut(&mut dyn FnMut(&mut View<'_>) -> Result<()>) -> Result<()> + Send>;
 
-/// Keeps the indexes of one tenant.
+/// Keeps the indexes of one tenant up to date.
 pub(crate) struct Builder {
     indexes: Arc<Indexes>,
     reader: Reader,
     kinds: Vec<KindBuilder>,
-    /// Memory of a writer that is far behind.
+    /// Memory of an index writer that is far behind.
     memory_bytes: usize,
-    /// Between two commits at least, so that writers have most of the disk and of the processors.
+    /// Minimum time between two commits, so that writers get most of the disk bandwidth and of the processors.
     pause: Duration,
-    /// Between two looks for changes that nobody rang for.
+    /// Interval between checks for changes without a notification.
     look: Duration,
 }
 
@@ -71,54 +72,54 @@ struct KindBuilder {
     store: String,
     fingerprint: String,
     open: Option<Open>,
-    /// Failures in a row.
+    /// Number of consecutive failures.
     n_failures: u32,
     not_before: Option<Instant>,
 }
 
-/// An index that is open.
+/// An open index.
 struct Open {
     index: Index,
     reader: IndexReader,
     writer: Option<IndexWriter>,
-    /// Held by a writer with much memory.
+    /// Held by an index writer with much memory.
     large: Option<Large>,
-    /// Whether the writer has all processors.
+    /// Whether the index writer uses all processors.
     is_hurried: bool,
-    /// Committed up to here.
+    /// Changes up to here are committed.
     covered: u64,
-    /// Taken up to here.
+    /// Changes up to here are in the writer.
     taken: u64,
-    /// Documents that are not committed.
+    /// Number of documents that are not committed.
     n_pending: u64,
     committed_at: Instant,
-    /// How long the last commit took.
+    /// Duration of the last commit.
     commit_took: Duration,
     changed_at: Instant,
     is_published: bool,
 }
 
-/// What a step may take.
+/// Resources of a step.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Memory of a writer.
+    /// Memory of the index writer.
     memory_bytes: usize,
-    /// Whether it has all processors.
+    /// Whether it uses all processors.
     is_hurried: bool,
 }
 
-/// How a step left an index.
+/// The state of an index after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Current,
-    /// With so many changes left to take at most.
+    /// At most so many changes are left.
     Behind {
         n_left: u64,
     },
 }
 
 impl Builder {
-    /// A builder that reads the store by `reader`.
+    /// Returns a builder that reads the store by `reader`.
     pub(crate) fn new(
         indexes: Arc<Indexes>,
         store: &str,
@@ -166,7 +167,7 @@ impl Builder {
                     }
                     Ok(Progress::Current) => {}
                     Err(StoreError::Unavailable(reason)) => {
-                        // The next pass asks the database again; what is published serves on.
+                        // The next pass asks the database again; published indexes stay in use.
                         tracing::debug!(reason, "search indexes wait for the database");
                         self.indexes.stand(Standing { n_left: 0, fault: Some(reason) });
                         break;
@@ -206,7 +207,7 @@ impl KindBuilder {
             Ok(())
         })?;
         if is_being_made {
-            // Its classes may be those of the former declaration.
+            // Rows may still have the classes of the former declaration.
             return Ok(Progress::Current);
         }
         if self.open.is_none() {
@@ -222,7 +223,7 @@ impl KindBuilder {
             }
             let mut open = self.open_index()?;
             if 0 < open.covered {
-                // What is behind serves already: searches look at the rest themselves.
+                // An index that is behind is useful already: searches read the missing records themselves.
                 open.publish(indexes, kind, &self.layout, &self.store)?;
             }
             self.open = Some(open);
@@ -245,7 +246,7 @@ impl KindBuilder {
             return Ok(Progress::Current);
         }
         if indexes.is_hurried() && !open.is_hurried && open.large.is_some() {
-            // Begun at leisure.
+            // The writer was started at low priority.
             open.commit(&self.fingerprint)?;
             open.rest()?;
         }
@@ -266,16 +267,16 @@ impl KindBuilder {
             open.is_published = false;
         }
         if !step.is_last && !open.is_published && 0 < open.covered {
-            // Beside writers that never rest: searches look at what is missing themselves, unless it is too much.
+            // Writers may never pause: searches read the missing records themselves, unless there are too many.
             open.publish(indexes, kind, &self.layout, &self.store)?;
         }
         if step.is_last {
             self.n_failures = 0;
             if open.n_pending == 0 {
-                // Changes of other kinds moved the number alone.
+                // Only changes of other kinds have advanced the number.
                 open.covered = open.taken;
             }
-            // Who waits for an index wants its segments merged.
+            // A command that waits for the index wants its segments merged.
             if open.writer.is_some() && (indexes.is_hurried() || IDLE < open.changed_at.elapsed()) {
                 open.rest()?;
             }
@@ -287,7 +288,8 @@ impl KindBuilder {
         Ok(Progress::Behind { n_left: step.n_left })
     }
 
-    /// Another primary may have lost what the index holds already, and give its numbers to other changes.
+    /// Starts over for another primary, which may lack changes that the index holds, and assign their numbers to
+    /// others.
     fn begin_anew(&mut self, indexes: &Indexes, store: String) -> Result<Progress> {
         tracing::info!(
             kind = self.kind.name,
@@ -336,8 +338,8 @@ impl KindBuilder {
         })
     }
 
-    /// Lets an index rest that failed. One that cannot be read, or has failed again and again, is thrown away to be made
-    /// anew; one that could not be written goes on serving as it was.
+    /// Pauses an index after a failure. One that cannot be read, or has failed repeatedly, is thrown away and rebuilt;
+    /// one that could not be written stays in use as it was.
     fn fail(&mut self, indexes: &Indexes, error: &StoreError) {
         let is_readable = self.open.take().is_some();
         self.n_failures = self.n_failures.saturating_add(1);
@@ -362,8 +364,9 @@ impl KindBuilder {
 }
 
 impl Open {
-    /// Whole indexes are made at leisure: the threads of such a writer, its merges too, leave the processor to those that
-    /// answer. They have the priority of the thread that begins them.
+    /// Creates an index writer. One with much memory runs at low priority unless the build is hurried: its threads,
+    /// those of merges included, yield to those that answer requests. They inherit the priority of the thread that
+    /// starts them.
     fn begin_writer(&self, options: IndexWriterOptions) -> Result<IndexWriter> {
         if self.large.is_none() || self.is_hurried {
             return Ok(self.index.writer_with_options(options)?);
@@ -376,7 +379,7 @@ impl Open {
         Ok(begun.map_err(|_| StoreError::Panicked)??)
     }
 
-    /// Puts the changes of a step into the index; false when the index has more than they begin with.
+    /// Adds the changes of a step to the index; false when the index is already past the start of the step.
     fn take(
         &mut self,
         layout: &Layout,
@@ -399,7 +402,7 @@ impl Open {
             let mut policy = LogMergePolicy::default();
             policy.set_del_docs_ratio_before_merge(DELETED_SHARE);
             writer.set_merge_policy(Box::new(policy));
-            // Another process may have kept the index meanwhile.
+            // Another process may have updated the index meanwhile.
             if let Some(payload) = self.index.load_metas()?.payload {
                 let covered = covered_of(&payload, fingerprint)
                     .ok_or_else(|| StoreError::Index("another program made it anew".to_owned()))?;
@@ -415,7 +418,7 @@ impl Open {
         let forget = |id: &str| {
             writer.delete_term(Term::from_field_bytes(layout.terms, &terms::id_term(id)));
         };
-        // A record is in a step once: its former state goes before any new one comes.
+        // A record is in a step only once: its old state is deleted before any new one is added.
         step.deleted.iter().for_each(|id| forget(id));
         step.rows.iter().filter(|row| row.version != 1).for_each(|row| forget(&row.id));
         let threads = match (self.large.is_some(), self.is_hurried) {
@@ -440,7 +443,7 @@ impl Open {
         Ok(true)
     }
 
-    /// Lets searches use what is committed.
+    /// Publishes the committed state to searches.
     fn publish(
         &mut self,
         indexes: &Indexes,
@@ -475,7 +478,7 @@ impl Open {
         Ok(())
     }
 
-    /// Lets the writer's threads and memory go.
+    /// Releases the writer's threads and memory.
     fn rest(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
             writer.wait_merging_threads()?;
@@ -486,24 +489,25 @@ impl Open {
     }
 }
 
-/// A writer gives its first operation the number of the commit that it found. A deletion of that number is lost when a merge
-/// begins before the next commit, and one of the segments was changed by the commit found. So the first one deletes nothing.
+/// A writer gives its first operation the number of the last commit it found. A deletion with that number is lost if a
+/// merge begins before the next commit and that last commit has changed one of the segments. So the first operation
+/// deletes nothing.
 fn use_up_first_number(writer: &IndexWriter, terms: Field) {
     writer.delete_term(Term::from_field_bytes(terms, &terms::nobodys_term()));
 }
 
-/// Least time between two commits with so many changes left to take, of which the last one took so long.
+/// Returns the minimum time between two commits with so many changes left, given the duration of the last commit.
 fn pause_between_commits(n_left: u64, commit_took: Duration) -> Duration {
     if n_left <= TAIL_RECORDS { COMMIT_NEARBY.max(commit_took * COMMIT_SHARE) } else { COMMIT_AT_MOST }
 }
 
-/// How long an index rests after so many failures in a row.
+/// Returns how long an index pauses after so many consecutive failures.
 fn pause_after(n_failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(n_failures.saturating_sub(1)).filter(|it| *it != 0).unwrap_or(u32::MAX);
     FAILURE_PAUSE.saturating_mul(factor).min(FAILURE_PAUSE_MOST)
 }
 
-/// The right to much memory, which one index of all tenants has at a time.
+/// The permission to use much memory, held by one index of all tenants at a time.
 struct Large;
 
 static IS_LARGE: AtomicBool = AtomicBool::new(false);
@@ -520,7 +524,7 @@ impl Drop for Large {
     }
 }
 
-/// Share of deleted documents from which on a segment is written anew.
+/// Share of deleted documents from which a segment is rewritten.
 const DELETED_SHARE: f32 = 0.2;
 
 #[cfg(test)]
@@ -536,7 +540,7 @@ mod tests {
         pause_after, pause_between_commits, use_up_first_number,
     };
 
-    /// Records were in an index that were deleted first after the start of a server.
+    /// Regression test: records deleted as the first change after a server start were still in an index.
     #[test]
     fn the_first_deletion_of_a_writer_outlives_a_merge() -> tantivy::Result<()> {
         let mut schema = Schema::builder();
@@ -580,7 +584,8 @@ mod tests {
         Ok(())
     }
 
-    /// What is near is committed often, but not all the time; what is far behind is not made again too often.
+    /// An index that is nearly up to date is committed often, but not all the time; one that is far behind is not
+    /// redone too often.
     #[test]
     fn commits_are_frequent_near_the_end() {
         let ms = Duration::from_millis;

@@ -1,4 +1,4 @@
-//! What an index reads of the store: changes in the order of their sequence, and which store it is.
+//! What an index reads from the store: changes in sequence order, and the identity of the store.
 
 use super::layout::Row;
 use crate::counters::is_behind;
@@ -10,21 +10,21 @@ use crate::{Kind, Result, StoreError, View};
 const STEP_RECORDS: u64 = 1_000;
 /// Bytes of bodies after which a step ends.
 const STEP_BYTES: usize = 16 << 20;
-/// Records from which on a kind gets an index.
+/// Number of records from which a kind gets an index.
 pub(crate) const MANY_RECORDS: u64 = 200;
 
-/// Changes of a kind, out of one snapshot.
+/// Changes of a kind, read from one snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Step {
     pub(super) rows: Vec<Row>,
     pub(super) deleted: Vec<String>,
-    /// These are all changes up to this number.
+    /// The step holds all changes up to this number.
     pub(super) upto: u64,
-    /// Whether there are no others.
+    /// Whether no further changes are left.
     pub(super) is_last: bool,
-    /// Changes behind it at most, of all kinds.
+    /// Upper bound on the remaining changes, of all kinds.
     pub(super) n_left: u64,
-    /// Whether a bulk load is under way, which is taken when it is over.
+    /// Whether a bulk load is under way, which is indexed when it is over.
     pub(super) is_loading: bool,
 }
 
@@ -58,7 +58,7 @@ impl Step {
                 sequence: row.int(3)?,
                 body: row.bytes(4)?,
             };
-            // Changes of one number stay together.
+            // Changes with the same number stay together.
             if STEP_BYTES < n_bytes && rows.last().is_some_and(|it: &Row| it.sequence != row.sequence) {
                 is_cut = true;
                 return Ok(std::ops::ControlFlow::Break(()));
@@ -79,7 +79,7 @@ impl Step {
     }
 }
 
-/// The number of the last change such that no older one can come any more.
+/// Returns the number of the last change such that no older one can appear any more.
 pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
     let sql = match session.flavour() {
         Flavour::Sqlite => "SELECT value FROM meta WHERE name = 'sequence'".to_owned(),
@@ -88,14 +88,14 @@ pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
     Ok(session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
 }
 
-/// What tells a tenant of a database from all others, and the history of its primary from that of another: a standby that
-/// takes over may lack what was committed last.
+/// Identifies a tenant of a database and the history (timeline) of its primary: a standby that takes over may lack the
+/// last commits.
 pub(super) const DATABASE_IDENTITY: &str = "(SELECT c.system_identifier::text || '-' \
      || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || d.oid::text || '-' || n.oid::text \
      FROM pg_control_system() c, pg_database d, pg_namespace n \
      WHERE d.datname = current_database() AND n.nspname = current_schema())";
 
-/// What tells a store from all others.
+/// Returns a text that identifies a store.
 pub(crate) fn store_identity(session: &mut Session<'_>) -> Result<String> {
     if session.flavour() == Flavour::Postgres {
         let sql = format!("SELECT {DATABASE_IDENTITY}");
@@ -110,7 +110,7 @@ pub(crate) fn store_identity(session: &mut Session<'_>) -> Result<String> {
         .ok_or_else(|| StoreError::Damaged("the store has no identity".into()))
 }
 
-/// Whether records of a kind were changed after a number.
+/// Returns whether records of a kind were changed after a number.
 pub(super) fn has_changed_since(session: &mut Session<'_>, kind: &Kind, covered: u64) -> Result<bool> {
     let sql = format!("SELECT 1 FROM \"k_{}\" WHERE ?1 < sequence LIMIT 1", kind.name);
     if session.first(&sql, &[covered.into()], |_| Ok(()))?.is_some() {
@@ -120,7 +120,7 @@ pub(super) fn has_changed_since(session: &mut Session<'_>, kind: &Kind, covered:
     Ok(session.first(sql, &[kind.name.into(), covered.into()], |_| Ok(()))?.is_some())
 }
 
-/// Whether a kind has so many records that an index is worth having.
+/// Returns whether a kind has so many records that an index is worthwhile.
 pub(super) fn has_many(session: &mut Session<'_>, kind: &Kind) -> Result<bool> {
     let sql = format!("SELECT count(*) FROM (SELECT 1 FROM \"k_{}\" LIMIT ?1) x", kind.name);
     let n = session.first(&sql, &[MANY_RECORDS.into()], |row| row.int(0))?.unwrap_or(0);

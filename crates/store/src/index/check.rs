@@ -1,11 +1,11 @@
-//! Whether an index agrees with the records: each in it once, as of its last change.
+//! Checks that an index agrees with the records: each is in it once, as of its last change.
 
 use std::collections::HashMap;
 
 use super::layout::{KEY, SEQUENCE};
 use crate::{Kind, Result, View};
 
-/// What does not agree; nothing where no index is published.
+/// Returns the inconsistencies; none where no index is published.
 pub(crate) fn check(view: &mut View<'_>, kind: &'static Kind) -> Result<Vec<String>> {
     let Some(snapshot) = view.indexes.as_ref().and_then(|it| it.get(kind.name).cloned()) else {
         return Ok(Vec::new());
@@ -41,7 +41,7 @@ pub(crate) fn check(view: &mut View<'_>, kind: &'static Kind) -> Result<Vec<Stri
         }
         Ok(std::ops::ControlFlow::Continue(()))
     })?;
-    // Those deleted since are still in it.
+    // Records deleted since the commit are still in it.
     let sql = "SELECT count(*) FROM tombstone WHERE kind = ?1 AND ?2 < sequence";
     let n_deleted =
         view.session.first(sql, &[kind.name.into(), covered.into()], |row| row.int(0))?.unwrap_or(0);

@@ -1,7 +1,8 @@
-//! What of a segment satisfies a condition: documents that do for sure, and those that may.
+//! Evaluates a condition on a segment: which documents certainly satisfy it, and which may.
 //!
-//! Most conditions are decided by terms, and by columns (`columns.rs`); texts have a file of their own. Where a term holds the beginning of a long text only, or a
-//! condition speaks of one element of a list, some documents remain whose bodies decide.
+//! Most conditions are decided by terms and by columns (`columns.rs`); texts have a file of their own. Where a term
+//! holds only the beginning of a long text, or a condition concerns one element of a list, the bodies of some documents
+//! decide.
 
 mod columns;
 mod grams;
@@ -25,12 +26,12 @@ use super::terms::{self, EXACT, TEXT_BYTES, Tag};
 use super::words::Words;
 use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
 
-/// Which documents satisfy a condition.
+/// Bounds on the documents that satisfy a condition.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
-    /// These do.
+    /// These certainly do.
     pub(super) low: Set,
-    /// No others do; `None` where these are the same.
+    /// No documents outside this set do; `None` where it equals `low`.
     pub(super) high: Option<Set>,
 }
 
@@ -39,7 +40,7 @@ impl Bounds {
         Self { low: set, high: None }
     }
 
-    /// Some of these, nobody knows which.
+    /// Returns bounds for an unknown part of these documents.
     fn some_of(set: Set, max_doc: u32) -> Self {
         Self { low: Set::empty(max_doc), high: Some(set) }
     }
@@ -60,7 +61,7 @@ impl Bounds {
         Self { low: self.low.or(&other.low), high }
     }
 
-    /// Nothing else satisfies it.
+    /// Restricts the bounds to `set`.
     fn within(self, set: &Set) -> Self {
         Self { low: self.low.and(set), high: self.high.map(|it| it.and(set)) }
     }
@@ -74,10 +75,10 @@ impl Bounds {
     }
 }
 
-/// Documents that may satisfy a pattern, and are decided on their bodies rather than on all texts of the path.
+/// Number of documents below which a pattern is decided on their bodies rather than on all texts of the path.
 const FEW_BODIES: u64 = 300;
 
-/// One segment of an index.
+/// A segment of an index.
 pub(super) struct Segment<'s> {
     searcher: &'s Searcher,
     reader: &'s SegmentReader,
@@ -108,12 +109,12 @@ impl<'s> Segment<'s> {
         self.reader
     }
 
-    /// How many documents there are, deleted ones too.
+    /// Returns the number of documents, including deleted ones.
     pub(super) fn n_documents(&self) -> u32 {
         self.max_doc
     }
 
-    /// The documents that are not deleted.
+    /// Returns the documents that are not deleted.
     pub(super) fn alive(&self) -> Set {
         let mut set = Set::full(self.max_doc);
         if let Some(alive) = self.reader.alive_bitset() {
@@ -122,7 +123,7 @@ impl<'s> Segment<'s> {
         set
     }
 
-    /// The documents with a term.
+    /// Returns the documents with a term.
     pub(super) fn with_term(&self, term: &[u8]) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
         if let Some(info) = self.info(term)? {
@@ -131,7 +132,7 @@ impl<'s> Segment<'s> {
         Ok(set)
     }
 
-    /// The documents of any of these classes.
+    /// Returns the documents of any of these classes.
     pub(super) fn of_classes(&self, classes: &[i64]) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
         let mut block = None;
@@ -154,19 +155,19 @@ impl<'s> Segment<'s> {
         Ok(set)
     }
 
-    /// All terms, in order.
+    /// Returns the dictionary of all terms, in order.
     pub(super) fn all_terms(&self) -> &TermDictionary {
         self.terms.terms()
     }
 
-    /// The documents of a term.
+    /// Returns the documents of a term.
     pub(super) fn of_term(&self, info: &TermInfo) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
         self.add_postings(info, &mut None, &mut set)?;
         Ok(set)
     }
 
-    /// Whether any document of a term is in a set.
+    /// Returns whether any document of a term is in a set.
     pub(super) fn has_any_of(&self, info: &TermInfo, set: &Set) -> Result<bool> {
         let mut is_there = false;
         self.each_posting(info, &mut None, |doc| is_there |= set.has(doc))?;
@@ -224,7 +225,8 @@ impl<'s> Segment<'s> {
         }
     }
 
-    /// Calls `visit` with what follows `prefix` in each term between `low` and `high` (not with it), and with its documents.
+    /// Calls `visit` with the rest after `prefix` of each term from `low` (inclusive) to `high` (exclusive), and with
+    /// the term's documents.
     fn each_term(
         &self,
         prefix: &[u8],
@@ -245,7 +247,7 @@ impl<'s> Segment<'s> {
         Ok(())
     }
 
-    /// The documents with any term between.
+    /// Returns the documents with any term in the range.
     fn between(&self, path: &[u8], tag: Tag, low: &[u8], high: Option<&[u8]>) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
         let mut block = None;
@@ -259,7 +261,7 @@ impl<'s> Segment<'s> {
         self.with_term(&terms::term(path, tag, value))
     }
 
-    /// What terms say; of documents without terms nobody knows.
+    /// Returns the bounds from terms; documents without terms are undecided.
     fn said(&self, low: Set) -> Bounds {
         self.said_between(low, None)
     }
@@ -274,7 +276,7 @@ impl<'s> Segment<'s> {
         Bounds { high: Some(more.or(&low)), low }
     }
 
-    /// The documents among `within` that satisfy a condition; what is said of others means nothing.
+    /// Returns the documents among `within` that satisfy a condition; the result for other documents is meaningless.
     pub(super) fn satisfying(&self, expr: &Expr, within: &Set) -> Result<Bounds> {
         Ok(match expr {
             Expr::All => Bounds::exact(Set::full(self.max_doc)),
@@ -338,7 +340,7 @@ impl<'s> Segment<'s> {
         })
     }
 
-    /// Conditions that all must hold, the cheapest first.
+    /// Evaluates conditions that must all hold, the cheapest first.
     fn all(&self, list: &[Expr], within: &Set) -> Result<Bounds> {
         let mut costs: Vec<(u64, &Expr)> = Vec::with_capacity(list.len());
         for it in list {
@@ -361,7 +363,7 @@ impl<'s> Segment<'s> {
         Ok(found.unwrap_or_else(|| Bounds::exact(Set::full(self.max_doc))))
     }
 
-    /// About how many steps a condition takes.
+    /// Estimates the number of steps that a condition takes.
     pub(super) fn cost(&self, expr: &Expr) -> Result<u64> {
         let all = u64::from(self.max_doc);
         Ok(match expr {
@@ -404,7 +406,7 @@ impl<'s> Segment<'s> {
         let path = bytes(path);
         Ok(match value {
             Value::Text(text) => Some(self.n_with(&path, Tag::Text, cut(text).as_bytes())?),
-            // A column is read as for a range.
+            // A column is read, as for a range.
             Value::Integer(_) | Value::Real(_) => Some(2 * u64::from(self.max_doc)),
             Value::Boolean(it) => Some(self.n_with(&path, Tag::Boolean, &[u8::from(*it)])?),
             Value::Folded(text) if self.is_folded() => {
@@ -457,7 +459,7 @@ impl<'s> Segment<'s> {
         })
     }
 
-    /// Any of many values: what single terms say goes into one set.
+    /// Evaluates equality with any of many values: the documents of single terms are collected in one set.
     fn any_of(&self, path: &Path, values: &[Value], within: &Set) -> Result<Bounds> {
         let at = bytes(path);
         let (mut set, mut block) = (Set::empty(self.max_doc), None);
@@ -499,7 +501,8 @@ impl<'s> Segment<'s> {
         })
     }
 
-    /// Texts that a test holds for, whatever it is. `is_folding`: it says the same of a text and of the folded text.
+    /// Evaluates any test on the texts of a path. `is_folding`: the test gives the same result for a text and for the
+    /// folded text.
     fn pattern(
         &self,
         path: &Path,
@@ -568,7 +571,7 @@ impl<'s> Segment<'s> {
     }
 }
 
-/// What a condition on an element says of the whole record at least.
+/// Returns a condition on the whole record that a condition on an element implies.
 fn below(element: &Expr, inner: &Expr) -> Expr {
     let Expr::Element(at, _) = element else { return Expr::All };
     let join = |path: &Path| Path::steps(at.as_steps().iter().chain(path.as_steps()).cloned());

@@ -1,4 +1,4 @@
-//! An answer of the index: what it covers, and the records that were changed since, of one snapshot.
+//! A result of the index: its own documents, and the records changed since its commit, in one snapshot.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -23,47 +23,48 @@ use crate::session::Flavour;
 use crate::view::HORIZON;
 use crate::{Expr, FacetCount, Kind, Result, StoreError, Text, View};
 
-/// Bytes of the bodies of changed records, which are held together: with more, the index is behind.
+/// Maximum size of the bodies of changed records held together: with more, the index is too far behind.
 const TAIL_BYTES: usize = 64 << 20;
-/// Documents and texts that a condition looks at, about, from which on segments are looked at on several threads.
+/// Approximate number of documents and texts that a condition examines from which segments are processed on several
+/// threads.
 const HEAVY: u64 = 3_000_000;
 /// Records whose bodies are read in one step.
 const STEP_RECORDS: usize = 500;
 
-/// What satisfies a condition.
+/// The records that satisfy a condition.
 pub(crate) struct Found<'s> {
     pub(super) kind: &'static Kind,
     pub(super) segments: Vec<(Segment<'s>, Set)>,
     pub(super) tail: Vec<Changed>,
-    /// Records whose bodies were read to decide them.
+    /// Number of records whose bodies were read to decide them.
     pub(crate) n_read: u64,
-    /// Records that were changed since the index was made.
+    /// Number of records changed since the index's commit.
     pub(crate) n_changed: u64,
 }
 
-/// A record that was changed since the index was made.
+/// A record changed since the index's commit.
 pub(super) struct Changed {
     pub(super) key: i64,
-    /// What is taken out of the body.
+    /// What the declaration extracts from the body.
     pub(super) taken: Taken,
     pub(super) body: Json,
 }
 
-/// Decides conditions on records whose bodies are at hand.
+/// Decides conditions on records whose bodies are available.
 pub(crate) struct Decider {
     kind: &'static Kind,
     texts: Vec<(*const Expr, Words)>,
 }
 
 impl Decider {
-    /// For a condition that stays where it is as long as this is used.
+    /// Returns a decider for a condition that must not move while this is used.
     pub(crate) fn of(kind: &'static Kind, expr: &Expr) -> Self {
         let mut texts = Vec::new();
         collect(expr, &mut texts);
         Self { kind, texts }
     }
 
-    /// Whether a record satisfies the condition.
+    /// Returns whether a record satisfies the condition.
     ///
     /// Errors: the body is not JSON.
     pub(crate) fn holds(&self, expr: &Expr, id: &str, bytes: &[u8], body: &Json) -> Result<bool> {
@@ -73,7 +74,7 @@ impl Decider {
         })
     }
 
-    /// The same, where `decided` tells of some conditions that are not about the body.
+    /// As [`Decider::holds`], with `decided` answering some conditions that do not depend on the body.
     ///
     /// Errors: the body is not JSON.
     pub(crate) fn holds_beside(
@@ -105,7 +106,8 @@ fn collect(expr: &Expr, into: &mut Vec<(*const Expr, Words)>) {
 }
 
 impl Snapshot {
-    /// What satisfies `filter` in one of `classes`. `None` when too much was changed since the index was made.
+    /// Returns the records in one of `classes` that satisfy `filter`. `None` when too much has changed since the
+    /// index's commit.
     pub(crate) fn find<'s>(
         &'s self,
         view: &mut View<'_>,
@@ -162,7 +164,7 @@ impl Snapshot {
         Ok(Some(found))
     }
 
-    /// What was changed since; `None` when that is too much.
+    /// Returns the changes since the index's commit; `None` when there are too many.
     pub(super) fn tail(&self, view: &mut View<'_>, kind: &'static Kind) -> Result<Option<Tail>> {
         let name = kind.name;
         let flavour = view.session.flavour();
@@ -175,7 +177,7 @@ impl Snapshot {
                 let sql = format!("SELECT ({counted}), {DATABASE_IDENTITY}, ?1 < {HORIZON}");
                 let found =
                     view.session.first(&sql, &values, |row| Ok((row.int(0)?, row.text(1)?, row.flag(2)?)))?;
-                // Another primary, or a snapshot that does not hold all that the index does.
+                // Excludes another primary, and a snapshot that does not contain everything the index does.
                 found.filter(|it| it.1 == self.store && it.2).map(|it| it.0)
             }
         };
@@ -207,24 +209,24 @@ impl Snapshot {
     }
 }
 
-/// What was changed since an index was made.
+/// The changes since an index's commit.
 pub(super) struct Tail {
     pub(super) rows: Vec<TailRow>,
     pub(super) deleted: Vec<String>,
 }
 
-/// A record that was written since.
+/// A record written since.
 pub(super) struct TailRow {
     key: i64,
     pub(super) id: String,
-    /// It was made and never changed: no index has it yet.
+    /// Whether it was created and never changed: no index has it yet.
     is_first: bool,
     pub(super) body: bytes::Bytes,
 }
 
 impl Tail {
-    /// The documents of a segment that are still what the index says. A new record may have the row of one that was
-    /// deleted, which is among those then.
+    /// Returns the documents of a segment that are still up to date. A new record may reuse the row key of a deleted
+    /// one, which is then among the deleted.
     pub(super) fn unchanged_in(&self, segment: &Segment<'_>) -> Result<Set> {
         let mut set = segment.alive();
         for row in self.rows.iter().filter(|it| !it.is_first) {
@@ -242,7 +244,7 @@ pub(super) fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {
         .map_err(|error| StoreError::Damaged(format!("{} {id:?}: {error}", kind.name)))
 }
 
-/// Adds to `low` those of `open` whose bodies satisfy the condition.
+/// Adds to `low` the documents of `open` whose bodies satisfy the condition.
 fn decide(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -273,12 +275,12 @@ fn decide(
 }
 
 impl Found<'_> {
-    /// How many records there are.
+    /// Returns the number of records.
     pub(crate) fn count(&self) -> u64 {
         self.segments.iter().map(|it| it.1.len()).sum::<u64>() + self.tail.len() as u64
     }
 
-    /// The counts of each facet, by descending value; those that are not declared have none.
+    /// Returns the counts of each facet, by descending value; facets that are not declared have none.
     ///
     /// Errors: a facet has more than `most` values.
     pub(crate) fn facets(&self, names: &[&str], most: u64) -> Result<Vec<Vec<FacetCount>>> {
@@ -311,9 +313,9 @@ impl Found<'_> {
     }
 }
 
-/// Sorts counts by value and makes one of those of the same value.
+/// Sorts counts by value and merges those of the same value.
 fn summed(list: &mut Vec<FacetCount>) {
-    // Those of each segment come in order: a sort that sees runs merges them.
+    // The counts of each segment are in order: a sort that detects runs merges them.
     list.sort_by(|a, b| a.value.cmp(&b.value));
     list.dedup_by(|next, kept| {
         let is_same = next.value == kept.value;
@@ -324,7 +326,7 @@ fn summed(list: &mut Vec<FacetCount>) {
     });
 }
 
-/// Adds how often each value of a segment's column comes in a set, by ascending value.
+/// Counts the values of a segment's column over a set, by ascending value.
 fn add_counts(column: &StrColumn, set: &Set, list: &mut Vec<FacetCount>) -> Result<()> {
     let mut by_ord = vec![0_u32; column.num_terms()];
     each_value(column.ords(), set, |_, ord| by_ord[ord as usize] += 1);

@@ -1,4 +1,4 @@
-//! The index of a kind on disk: its fields, and what a record becomes in them.
+//! The index of a kind on disk: its fields, and how a record maps to them.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ use crate::session::Cell;
 use crate::statements::one_columns;
 use crate::{Kind, Path, Result, Search, StoreError, Text, Type, fold};
 
-/// Changes whenever what an index holds for the same record does: an index of another version is made anew.
+/// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
 const VERSION: u32 = 3;
 
-/// The name under which the text's words are cut.
+/// Name of the tokenizer that splits the text into words.
 pub(super) const CUTTER: &str = "pinakes";
 
 /// Column of numbers at any path.
 pub(super) const NUMBERS: &str = "n";
 /// Column of points in time at any path, milliseconds since 1970.
 pub(super) const INSTANTS: &str = "t";
-/// Column of rows.
+/// Column of row keys.
 pub(super) const KEY: &str = "key";
 /// Column of sequence numbers.
 pub(super) const SEQUENCE: &str = "sequence";
@@ -43,18 +43,18 @@ pub(super) struct Layout {
     sequence: Field,
     numbers: Field,
     instants: Field,
-    /// One for each column with one value, in their order.
+    /// A field for each column with one value, in their order.
     columns: Vec<Field>,
-    /// One for each facet.
+    /// A field for each facet.
     facets: Vec<Field>,
 }
 
-/// Name of a sorted column.
+/// Returns the name of a sorted column.
 pub(super) fn column_name(index: usize) -> String {
     format!("c{index}")
 }
 
-/// Name of a facet's column.
+/// Returns the name of a facet's column.
 pub(super) fn facet_name(index: usize) -> String {
     format!("f{index}")
 }
@@ -89,7 +89,7 @@ impl Layout {
         Self { schema: builder.build(), terms, text, key, sequence, numbers, instants, columns, facets }
     }
 
-    /// What a record is in the index.
+    /// Returns the index document of a record.
     ///
     /// Errors: the body is not JSON.
     pub(super) fn document(&self, kind: &'static Kind, row: &Row) -> Result<TantivyDocument> {
@@ -170,7 +170,7 @@ impl Layout {
     }
 }
 
-/// A record as the index reads it.
+/// A record as the index reads it from the store.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) key: i64,
@@ -180,7 +180,7 @@ pub(super) struct Row {
     pub(super) body: bytes::Bytes,
 }
 
-/// What an index must have been made with to be used: its layout, and the records of which tenant.
+/// Returns the fingerprint that an index must have been created with to be used: its layout, and the tenant's identity.
 pub(super) fn fingerprint(kind: &'static Kind, store: &str) -> String {
     let lists: Vec<&str> = kind.lists.iter().map(|it| it.name).collect();
     let declaration =
@@ -188,7 +188,7 @@ pub(super) fn fingerprint(kind: &'static Kind, store: &str) -> String {
     format!("{VERSION} {:016x} {store}", crate::document::fnv(declaration.as_bytes(), 0))
 }
 
-/// Puts terms into a document.
+/// Adds terms to a document.
 struct Terms<'t> {
     layout: &'t Layout,
     document: &'t mut TantivyDocument,

@@ -1,5 +1,5 @@
-//! Lists of a kind out of the index: a term for each entry of a record, in the order of the list, so that a place is
-//! looked up and what stands around it is read from there, in both directions.
+//! Browsable lists from the index: a term for each entry of a record, in list order, so that a position is looked up
+//! and the entries around it are read from there in both directions.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -18,23 +18,23 @@ use crate::lists::{Wanted, entries_of};
 use crate::view::State;
 use crate::{Browsed, Kind, ListEntry, ListPlace, Listed, Result, View};
 
-/// Longest term of an entry, in bytes: a record with a longer one is decided on its body.
+/// Maximum length of an entry's term in bytes: a record with a longer one is decided on its body.
 const ENTRY_BYTES: usize = 8_000;
-/// Records without terms of their entries that are decided on their bodies.
+/// Maximum number of records without terms for their entries, which are decided on their bodies.
 const UNLISTED_RECORDS: u64 = 5_000;
-/// Between two looks at the time.
+/// Number of entries between two checks of the time limit.
 const STEP_ENTRIES: u64 = 10_000;
-/// Numbers of entries that are remembered of a snapshot.
+/// Number of entry counts cached per snapshot.
 const REMEMBERED: usize = 100;
 
-/// The term of an entry of a list; `None` when it is too long.
+/// Returns the term of an entry of a list; `None` when it is too long.
 pub(super) fn entry_term(list: usize, entry: &ListEntry) -> Option<Vec<u8>> {
     let mut term = terms::list_prefix(list);
     push_entry(&mut term, entry);
     (term.len() <= ENTRY_BYTES).then_some(term)
 }
 
-/// Key and what tells it apart, each ended, then what is gathered: sorts as these do.
+/// Appends the key and the distinguishing part, each terminated, then the collected value: sorts as these do.
 fn push_entry(bytes: &mut Vec<u8>, entry: &ListEntry) {
     for part in [&entry.key, &entry.apart] {
         terms::push_escaped(bytes, part);
@@ -43,10 +43,10 @@ fn push_entry(bytes: &mut Vec<u8>, entry: &ListEntry) {
     terms::push_escaped(bytes, &entry.gathered);
 }
 
-/// Ends a part of an entry.
+/// Terminates a part of an entry.
 const END: [u8; 2] = [0, 0];
 
-/// How many bytes of an entry are its key and what tells it apart, ends included.
+/// Returns how many bytes of an entry are its key and distinguishing part, terminators included.
 fn group_bytes(entry: &[u8]) -> usize {
     let mut n_ends = 0;
     let mut at = 0;
@@ -64,7 +64,7 @@ fn group_bytes(entry: &[u8]) -> usize {
     entry.len()
 }
 
-/// The parts of an entry, as far as it goes.
+/// Returns the parts of an entry, as far as it goes.
 fn parts_of(entry: &[u8]) -> Vec<String> {
     let (mut parts, mut part) = (Vec::new(), Vec::new());
     let mut at = 0;
@@ -84,7 +84,7 @@ fn parts_of(entry: &[u8]) -> Vec<String> {
     parts
 }
 
-/// What stands around a place; `None` where the index cannot tell.
+/// Returns the entries around a position; `None` where the index cannot answer.
 pub(crate) fn browse(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -111,33 +111,33 @@ enum Way {
     Backward,
 }
 
-/// A list in all segments, and the entries of records that were changed since.
+/// A list over all segments, with the entries of records changed since the commit.
 struct Lists<'s> {
     kind: &'static Kind,
     number: usize,
     prefix: Vec<u8>,
     segments: Vec<Part<'s>>,
-    /// Entries that are not in the segments, with the id of the record that has them, in order.
+    /// Entries that are not in the segments, with the id of their record, in order.
     others: Vec<(Vec<u8>, String)>,
-    /// Whether nothing was changed since.
+    /// Whether nothing has changed since.
     is_current: bool,
 }
 
-/// A segment, and the documents of it that count.
+/// A segment and its relevant documents.
 struct Part<'s> {
     segment: Segment<'s>,
     within: Set,
     is_whole: bool,
 }
 
-/// An entry while it goes by, before it is known whether any record has it still.
+/// An entry during iteration, before it is known whether any record still has it.
 #[derive(Default)]
 struct Passing {
-    /// Key and what tells it apart.
+    /// Key and distinguishing part.
     group: Vec<u8>,
-    /// By segment: where its records stand, and what they gather.
+    /// By segment: its postings, and the collected values.
     terms: Vec<(usize, TermInfo, Vec<u8>)>,
-    /// Records that are not in the segments, and what they gather.
+    /// Records that are not in the segments, with the collected values.
     records: Vec<(usize, Vec<u8>)>,
 }
 
@@ -189,7 +189,7 @@ impl<'s> Lists<'s> {
         Ok(Some(Self { kind, number, prefix, segments, others, is_current }))
     }
 
-    /// The entries nearest to a place on one side, one more than `n_most`, in order.
+    /// Returns the entries nearest to a position on one side, one more than `n_most`, in order.
     fn side(
         &self,
         view: &mut View<'_>,
@@ -205,7 +205,7 @@ impl<'s> Lists<'s> {
         }
         let mut at = Vec::new();
         terms::push_escaped(&mut at, &place.key);
-        // Entries of the key itself stand behind its end, those of longer keys behind all of these.
+        // Entries of the key itself sort after its terminator; those of longer keys sort after all of these.
         at.extend_from_slice(if place.is_behind { &[0, 0] } else { &[0, 1] });
         self.walk(&at, way, |passing| {
             if !wanted.has(|| parts_of(&passing.group)) {
@@ -224,7 +224,7 @@ impl<'s> Lists<'s> {
         Ok(found)
     }
 
-    /// Entries that are wanted and that some record has.
+    /// Counts the wanted entries that some record has.
     fn count(&self, view: &View<'_>, snapshot: &Snapshot, wanted: &mut Wanted<'_>) -> Result<u64> {
         let key = (self.number, wanted.condition.to_owned());
         let counted = || snapshot.counted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,7 +252,7 @@ impl<'s> Lists<'s> {
         Ok(n)
     }
 
-    /// Hands the entries from a place on to `visit`, until it says that it has enough.
+    /// Passes the entries from a position on to `visit` until it returns that it has enough.
     fn walk(&self, at: &[u8], way: Way, mut visit: impl FnMut(&Passing) -> Result<bool>) -> Result<()> {
         let mut place = self.prefix.clone();
         place.extend_from_slice(at);
@@ -305,7 +305,7 @@ impl<'s> Lists<'s> {
         }
     }
 
-    /// Moves a stream on; one that has left the list is done.
+    /// Advances a stream; one that has left the list ends.
     fn advance(&self, stream: &mut Option<TermStreamer<'_>>) {
         let has_more =
             stream.as_mut().is_some_and(|it| it.advance() && it.key().starts_with(self.prefix.as_slice()));
@@ -327,7 +327,7 @@ impl<'s> Lists<'s> {
         Ok(false)
     }
 
-    /// The entry with its records; `None` when none has it any more.
+    /// Returns the entry with its records; `None` when no record has it any more.
     fn listed(&self, view: &mut View<'_>, passing: &Passing) -> Result<Option<Listed>> {
         let mut gathered = BTreeSet::new();
         let mut gather = |bytes: &[u8]| gathered.extend(parts_of(bytes));

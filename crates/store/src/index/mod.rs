@@ -1,12 +1,12 @@
-//! The search index: an inverted index and columns for each kind that asks for one, on local disk.
+//! The search index: an inverted index and columns for each kind that declares one, on local disk.
 //!
-//! In a database each server has a copy of its own. It follows the sequence of changes on a thread of its own and says, with each commit, up to which number it covers
-//! them. A search takes the index as it was published before the search's snapshot began, and decides the records that
-//! were changed since on their bodies, out of that same snapshot: they override what the index says. So what was
-//! committed is found by the next search, however far the index is behind, and writers never wait for it.
+//! In a database each server has a copy of its own. A thread follows the sequence of changes and records in each commit
+//! up to which number the index covers them. A search uses the index as published before the search's snapshot began,
+//! and decides the records changed since then on their bodies, from that same snapshot: these override the index. So
+//! the next search finds everything committed, however far the index is behind, and writers never wait for it.
 //!
-//! The index holds nothing that the store does not: one that is torn, of another version or of another store is thrown
-//! away and made anew, while queries are answered without it.
+//! The index holds nothing that the store does not: one that is damaged, of another version or of another store is
+//! thrown away and rebuilt, while queries are answered without it.
 
 mod builder;
 mod changes;
@@ -49,52 +49,52 @@ use crate::{Kind, Result, StoreError};
 
 /// The indexes of a tenant.
 pub(crate) struct Indexes {
-    /// One folder below for each kind.
+    /// Has one subfolder for each kind.
     folder: PathBuf,
     kinds: Vec<&'static Kind>,
     current: Mutex<Arc<Snapshots>>,
     published: Condvar,
-    /// Those that failed a search.
+    /// Kinds whose index failed in a search.
     suspects: Mutex<Vec<&'static str>>,
     bell: Mutex<Bell>,
     rung: Condvar,
-    /// Whether somebody waits for all of them and nobody for anything else.
+    /// Whether a command waits for all of them and nothing else needs the processors.
     is_hurried: AtomicBool,
     standing: Mutex<Standing>,
 }
 
-/// How far the builder is.
+/// Progress of the builder.
 #[derive(Debug, Default)]
 struct Standing {
-    /// Changes left to take.
+    /// Number of changes left to index.
     n_left: u64,
-    /// Why it takes none.
+    /// Why it makes no progress.
     fault: Option<String>,
 }
 
-/// What is published of a tenant's indexes, by kind.
+/// The published indexes of a tenant, by kind.
 pub(crate) type Snapshots = HashMap<&'static str, Arc<Snapshot>>;
 
 /// An index as of one of its commits.
 pub(crate) struct Snapshot {
     searcher: Searcher,
     layout: Layout,
-    /// Changes up to this number are in it.
+    /// It contains the changes up to this number.
     covered: u64,
-    /// Of this store.
+    /// Identity of its store.
     store: String,
-    /// How many entries lists have, by their number and the condition.
+    /// Number of entries of lists, by list number and condition.
     counted: Mutex<HashMap<(usize, String), u64>>,
 }
 
 impl Snapshot {
-    /// Documents that are in it.
+    /// Returns the number of documents.
     pub(crate) fn n_documents(&self) -> u64 {
         self.searcher.num_docs()
     }
 }
 
-/// What wakes the builder.
+/// Wakes the builder.
 #[derive(Debug, Default)]
 struct Bell {
     is_rung: bool,
@@ -102,8 +102,8 @@ struct Bell {
 }
 
 impl Indexes {
-    /// The indexes in `folder`; those that are not of this store, as it is now, are thrown away. To be called before
-    /// anything is written.
+    /// Opens the indexes in `folder`; those that do not belong to this store in its present state are removed. Must be
+    /// called before anything is written.
     pub(crate) fn open(folder: PathBuf, kinds: &[&'static Kind], session: &mut Session<'_>) -> Result<Self> {
         let kinds: Vec<&'static Kind> = kinds.iter().copied().filter(|kind| kind.is_searched()).collect();
         let store = changes::store_identity(session)?;
@@ -131,7 +131,7 @@ impl Indexes {
         })
     }
 
-    /// What is published. To be taken before the snapshot of the store begins that it is used with.
+    /// Returns the published indexes. Must be called before the store snapshot begins that it is used with.
     pub(crate) fn current(&self) -> Arc<Snapshots> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -147,13 +147,13 @@ impl Indexes {
         self.published.notify_all();
     }
 
-    /// Waits until something else than `seen` is published, for so long at most.
+    /// Waits until something else than `seen` is published, for at most `time`.
     pub(crate) fn wait_for_other(&self, seen: &Arc<Snapshots>, time: Duration) {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.published.wait_timeout_while(current, time, |it| Arc::ptr_eq(it, seen)));
     }
 
-    /// Says that the index of a kind failed a search: it is not asked again, and made anew.
+    /// Marks the index of a kind as failed in a search: it is not used again, and rebuilt.
     pub(crate) fn distrust(&self, kind: &'static Kind) {
         self.publish(kind, None);
         self.suspects.lock().unwrap_or_else(PoisonError::into_inner).push(kind.name);
@@ -164,7 +164,7 @@ impl Indexes {
         std::mem::take(&mut self.suspects.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Says that something was committed.
+    /// Notifies the builder of a commit.
     pub(crate) fn ring(&self) {
         let mut bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
         if !bell.is_rung {
@@ -173,7 +173,7 @@ impl Indexes {
         }
     }
 
-    /// Has the builder take all processors from now on, or no longer.
+    /// Sets whether the builder uses all processors.
     fn set_hurried(&self, is_hurried: bool) {
         self.is_hurried.store(is_hurried, Ordering::Release);
         if is_hurried {
@@ -190,7 +190,7 @@ impl Indexes {
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
     }
 
-    /// Changes left to take. Errors: why the builder takes none.
+    /// Returns the number of changes left to index. Errors: the builder makes no progress.
     fn standing(&self) -> Result<u64> {
         let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         match &standing.fault {
@@ -209,7 +209,7 @@ impl Indexes {
         self.bell.lock().unwrap_or_else(PoisonError::into_inner).is_closed
     }
 
-    /// Waits until it is closed, for so long at most.
+    /// Waits until it is closed, for at most `time`.
     fn pause(&self, time: Duration) {
         let until = Instant::now() + time;
         let mut bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,7 +222,7 @@ impl Indexes {
         }
     }
 
-    /// Waits until something was committed, for so long at most.
+    /// Waits for a commit, for at most `time`.
     fn wait(&self, time: Duration) {
         let until = Instant::now() + time;
         let mut bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +236,7 @@ impl Indexes {
         bell.is_rung = false;
     }
 
-    /// Whether all that a view sees is in the indexes.
+    /// Returns whether everything that a view sees is in the indexes.
     pub(crate) fn is_current(&self, session: &mut Session<'_>) -> Result<bool> {
         let current = self.current();
         for kind in &self.kinds {
@@ -252,7 +252,7 @@ impl Indexes {
     }
 }
 
-/// Where the indexes of a tenant's file lie.
+/// Returns the folder of the indexes of a tenant's file.
 pub(crate) fn folder_of(file: &Path) -> PathBuf {
     PathBuf::from(format!("{}-search", file.display()))
 }

@@ -1,4 +1,4 @@
-//! The order of an answer: by columns of the index, or by what stands at any path.
+//! Sorting a result: by columns of the index, or by the values at any path.
 
 use serde_json::Value as Json;
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
@@ -16,39 +16,39 @@ use crate::session::Cell;
 use crate::statements::one_columns;
 use crate::{Direction, Path, Result, Type};
 
-/// Columns that an answer is sorted by at most.
+/// Maximum number of sort columns.
 pub(crate) const ORDERS: usize = 3;
-/// Records that are sorted on their bodies rather than by all texts of a path.
+/// Number of records below which they are sorted by their bodies rather than by all texts of a path.
 const FEW_RECORDS: u64 = 1_000;
 
-/// What an answer is sorted by.
+/// A sort key.
 #[derive(Debug, Clone)]
 pub(crate) enum SortBy {
-    /// A column, by its place among those with one value.
+    /// A column, by its index among those with one value.
     Column(usize),
-    /// What stands at a path.
+    /// The values at a path.
     Path(Path),
 }
 
-/// A value to sort by: what it is, and where it stands among its like; `None` for what is absent, which comes first.
+/// A value to sort by: its type, and its rank among values of that type; `None` for an absent value, which sorts first.
 pub(super) type Rank = Option<(u8, u64)>;
 
-/// Numbers, texts, objects, booleans: in this order they come.
+/// Sort order of the types: numbers, texts, objects, booleans.
 const NUMBER: u8 = 1;
 pub(super) const TEXT: u8 = 2;
 const OBJECT: u8 = 3;
 const BOOLEAN: u8 = 5;
 
-/// A row on its way into order.
+/// A row to be sorted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<const N: usize> {
     ranks: [Rank; N],
     key: i64,
-    /// Segment, for texts.
+    /// The segment, for texts.
     segment: u32,
 }
 
-/// What a sort compares.
+/// The source of the values that a sort compares.
 pub(super) enum SortColumn {
     Whole(Column<i64>),
     Real(Column<f64>),
@@ -56,7 +56,7 @@ pub(super) enum SortColumn {
     Path(PathColumn),
 }
 
-/// What stands at a path without a column.
+/// The values at a path without a column.
 pub(super) struct PathColumn {
     /// Columns of any type.
     numbers: Vec<DynamicColumn>,
@@ -88,7 +88,7 @@ impl PathColumn {
 }
 
 impl SortColumn {
-    /// The ranks of documents; those of texts count within the segment.
+    /// Computes the ranks of documents; those of texts are valid within the segment.
     pub(super) fn ranks(&self, docs: &[u32], into: &mut Vec<Rank>) {
         into.clear();
         match self {
@@ -112,7 +112,7 @@ impl SortColumn {
         }
     }
 
-    /// Whether ranks of one segment can be compared with those of another: those of texts cannot.
+    /// Returns whether ranks of different segments are comparable: those of texts are not.
     pub(super) fn is_comparable(&self) -> bool {
         match self {
             Self::Whole(_) | Self::Real(_) | Self::Text(None) => true,
@@ -121,7 +121,7 @@ impl SortColumn {
         }
     }
 
-    /// The texts of ords in order, one after the other.
+    /// Appends the texts of sorted ordinals.
     fn push_texts(&self, ords: &[u64], texts: &mut Texts) -> Result<()> {
         match self {
             Self::Text(Some(column)) => {
@@ -147,13 +147,13 @@ fn real_rank(number: f64) -> u64 {
 pub(super) enum TailValue {
     Ranked(Rank),
     Text(String),
-    /// Nothing that ranks tell.
+    /// A value that has no rank.
     Other,
 }
 
 impl Found<'_> {
-    /// The rows in a window of an order: ties in insertion order, in the direction of the last column.
-    /// `after` leaves the rows up to one out. `None` when it cannot be sorted so.
+    /// Returns the rows in a window of an order: ties in insertion order, in the direction of the last column. `after`
+    /// excludes the rows up to it. `None` when this sort is not possible.
     pub(crate) fn keys(
         &self,
         order: &[(SortBy, Direction)],
@@ -289,8 +289,9 @@ impl Found<'_> {
         })
     }
 
-    /// `None` where ranks do not tell: lists, texts of which the index holds the beginning only, numbers beyond 64-bit
-    /// floats; and where few records are sorted by a path with texts, all of which would be read.
+    /// Returns the source of a sort's values. `None` where ranks do not suffice: lists, texts of which the index holds
+    /// only the beginning, numbers beyond 64-bit floats; and where few records are sorted by a path with texts, all of
+    /// which would have to be read.
     fn sort_column(&self, segment: &Segment<'_>, by: &SortBy) -> Result<Option<SortColumn>> {
         let fields = segment.reader().fast_fields();
         let place = match by {
@@ -322,7 +323,7 @@ impl Found<'_> {
     }
 }
 
-/// Makes the ranks of texts, which count within a segment, comparable over all, and adds the tail.
+/// Makes the ranks of texts, which are relative to a segment, comparable across segments, and adds the changed records.
 fn rank_together<const N: usize>(
     all: &mut Vec<Entry<N>>,
     columns: &[Vec<SortColumn>],
@@ -342,7 +343,7 @@ fn rank_together<const N: usize>(
     }
     for n in 0..N {
         let mut texts = Texts::default();
-        // The texts of each segment that are sorted by, as its column numbers them.
+        // The text ordinals needed in each segment.
         let mut ords: Vec<Vec<u64>> = vec![Vec::new(); columns.len()];
         for entry in &all[..first] {
             if let Some((TEXT, ord)) = entry.ranks[n] {

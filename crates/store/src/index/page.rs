@@ -1,4 +1,4 @@
-//! A page far behind in an order: the values between which it lies are found first, so that no other rows are put in order.
+//! Deep paging: first finds the values between which a page lies, so that no other rows need to be sorted.
 
 use super::found::Found;
 use super::order::{Rank, SortColumn, TEXT, TailValue};
@@ -6,10 +6,10 @@ use super::select::{Source, text_at};
 use super::values::STEP_DOCS;
 use crate::{Direction, Result};
 
-/// Rows before a page from which on its begin is looked for.
+/// Number of rows before a page from which its start is searched for.
 const DEEP_ROWS: u64 = 500;
 
-/// A window of an answer.
+/// A window of a result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page {
     pub(super) skip: u64,
@@ -21,7 +21,7 @@ impl Page {
         DEEP_ROWS < self.skip
     }
 
-    /// Where it begins and ends in the ascending order of so many rows; `None` for a page without rows.
+    /// Returns where it begins and ends in the ascending order of so many rows; `None` for a page without rows.
     fn ascending(self, direction: Direction, limit: u64, n_rows: u64) -> Option<(u64, u64)> {
         let end = self.skip.saturating_add(limit).min(n_rows);
         let (from, to) = match direction {
@@ -31,8 +31,8 @@ impl Page {
         (from < to).then_some((from, to))
     }
 
-    /// The same page counted from the rows that are left when those before and behind a part of the ascending order are
-    /// taken away.
+    /// Returns the same page counted within a part of the ascending order, after the rows before and behind that part
+    /// are removed.
     fn within(self, direction: Direction, n_before: u64, n_behind: u64) -> Self {
         let n_skipped = match direction {
             Direction::Ascending => n_before,
@@ -42,12 +42,12 @@ impl Page {
     }
 }
 
-/// Ranks from one to another, and whether rows without a value are among them.
+/// A range of ranks, and whether it includes rows without a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ranks {
     has_absent: bool,
     first: (u8, u64),
-    /// `None` where no rank is among them.
+    /// `None` if it includes no rank.
     last: Option<(u8, u64)>,
 }
 
@@ -59,17 +59,17 @@ impl Ranks {
     }
 }
 
-/// Part of an order.
+/// A part of an order.
 pub(super) struct Within {
-    /// By segment, as ranks of texts count within one.
+    /// By segment, as ranks of texts are relative to one.
     pub(super) segments: Vec<Ranks>,
     changed: OfChanged,
 }
 
-/// The same of changed records.
+/// The range for changed records.
 enum OfChanged {
     Ranks(Ranks),
-    /// The first and the last text; `None` stands for what is absent.
+    /// The first and the last text; `None` stands for an absent value.
     Texts(Option<Vec<u8>>, Option<Vec<u8>>),
 }
 
@@ -94,8 +94,8 @@ impl Within {
 }
 
 impl Found<'_> {
-    /// The part of an order in which a page lies, by its first column, and the page counted from there. `None` where the
-    /// values of segments cannot be compared without reading them all.
+    /// Returns the part of an order in which a page lies, by its first column, and the page counted from there. `None`
+    /// where the values of segments cannot be compared without reading them all.
     pub(super) fn narrowed(
         &self,
         columns: &[Vec<SortColumn>],

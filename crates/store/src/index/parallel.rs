@@ -1,4 +1,5 @@
-//! One piece of work for each segment of an index, or of what goes into one, on several threads where it is heavy.
+//! Runs one piece of work for each segment of an index, or for each part of its input, on several threads if it is
+//! heavy.
 
 use std::panic::resume_unwind;
 use std::thread::{self, available_parallelism};
@@ -6,21 +7,21 @@ use std::thread::{self, available_parallelism};
 use crate::error::{Result, StoreError};
 use crate::priority::step_back;
 
-/// Threads at most: other searches have their share too.
+/// Maximum number of threads, which leaves some for other searches.
 const THREADS: usize = 4;
 
-/// Who works.
+/// Which threads do the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Threads {
-    /// The caller's alone.
+    /// The caller's only.
     One,
     /// Several.
     Several,
-    /// Several, of which those beside the caller's leave the processor to others.
+    /// Several; those other than the caller's run at low priority.
     SteppedBack,
 }
 
-/// Runs `work` on each segment; gives what it gives, in their order.
+/// Runs `work` on each segment and returns the results in order.
 pub(super) fn on_each<S: Sync, T: Send>(
     segments: &[S],
     n_documents: impl Fn(&S) -> u32,
@@ -58,7 +59,7 @@ pub(super) fn on_each<S: Sync, T: Send>(
     Ok(all.into_iter().map(|it| it.1).collect())
 }
 
-/// Numbers of segments, by size, such that each share has about as many documents.
+/// Groups segment numbers by size so that each share has about as many documents.
 fn shares(sizes: impl Iterator<Item = u32>, n_shares: usize) -> Vec<Vec<usize>> {
     let mut by_size: Vec<(u32, usize)> = sizes.enumerate().map(|(number, size)| (size, number)).collect();
     by_size.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,4 +1,4 @@
-//! Where a page far behind begins and ends in an order by text: found by halving, without a look at what lies before it.
+//! Finds where a deep page begins and ends in an order by text, by bisection, without reading what lies before it.
 
 use tantivy::columnar::{StrColumn, TermOrdHit};
 
@@ -7,15 +7,15 @@ use super::set::Set;
 use super::values::each_value;
 use crate::Result;
 
-/// Texts in order, and how many rows have each.
+/// Sorted texts, and how many rows have each.
 pub(super) enum Source<'c> {
-    /// Those of a segment.
+    /// Texts of a segment.
     Column { column: &'c StrColumn, rows_before: Vec<u32> },
-    /// Those of changed records, sorted.
+    /// Texts of changed records, sorted.
     List(Vec<&'c str>),
 }
 
-/// From the first place of a text to behind its last one.
+/// The positions of a text: from its first to after its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) from: u64,
@@ -23,7 +23,7 @@ pub(super) struct Place {
 }
 
 impl<'c> Source<'c> {
-    /// The texts of the documents of a set.
+    /// Returns the texts of the documents of a set.
     pub(super) fn of_column(column: &'c StrColumn, set: &Set) -> Self {
         let mut rows_before = vec![0_u32; column.num_terms() + 1];
         each_value(column.ords(), set, |_, ord| rows_before[ord as usize + 1] += 1);
@@ -47,7 +47,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// Rows whose text has a place below this one.
+    /// Returns the number of rows whose text is before this position.
     pub(super) fn rows_before(&self, place: u64) -> u64 {
         match self {
             Self::Column { rows_before, .. } => u64::from(rows_before[place as usize]),
@@ -70,7 +70,7 @@ impl<'c> Source<'c> {
         Ok(())
     }
 
-    /// Where a text stands, or would.
+    /// Returns the positions of a text, or where it would be.
     pub(super) fn place(&self, text: &[u8]) -> Result<Place> {
         Ok(match self {
             Self::Column { column, .. } => {
@@ -90,7 +90,7 @@ impl<'c> Source<'c> {
     }
 }
 
-/// The text of the row at a position (from 0) of all rows in order of their texts; `None` behind the last.
+/// Returns the text at a position (from 0) of all rows ordered by their texts; `None` behind the last.
 pub(super) fn text_at(sources: &[Source<'_>], position: u64) -> Result<Option<Vec<u8>>> {
     let mut ranges: Vec<(u64, u64)> = sources.iter().map(|it| (0, it.n_places())).collect();
     let mut text = Vec::new();

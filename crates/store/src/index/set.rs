@@ -1,6 +1,6 @@
-//! Sets of a segment's documents, as bits.
+//! Bit sets of a segment's documents.
 
-/// Documents of one segment.
+/// A set of documents of one segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Set {
     words: Vec<u64>,
@@ -60,7 +60,7 @@ impl Set {
         self.trimmed()
     }
 
-    /// Without the bits behind the last document.
+    /// Clears the bits behind the last document.
     fn trimmed(mut self) -> Self {
         let n_over = self.max_doc % 64;
         if n_over != 0
@@ -71,7 +71,7 @@ impl Set {
         self
     }
 
-    /// The documents, smallest first.
+    /// Iterates over the documents in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().flat_map(|(index, word)| {
             let mut word = *word;

@@ -1,7 +1,7 @@
-//! What of a body is found in the index: a term for each value at each path, but numbers, which stand in columns.
+//! What the index holds of a body: a term for each value at each path, except numbers, which are in columns.
 //!
-//! A term is the path, a tag that says what stands there, and the value so that terms sort as values do. Paths are
-//! walked as [`crate::matches`] walks them: lists are entered, lists in lists are not.
+//! A term is the path, a tag for the type of value, and the value encoded so that terms sort as values do. Paths are
+//! traversed as [`crate::matches`] does: into lists, but not into lists within lists.
 
 use std::collections::BTreeSet;
 
@@ -10,104 +10,104 @@ use serde_json::{Map, Value as Json};
 use crate::eval::instant_ms;
 use crate::{Path, fold};
 
-/// Longest text of a term, in bytes: of a longer one its beginning is kept, under a tag of its own.
+/// Maximum length of a text term in bytes: of a longer text only the beginning is kept, under a tag of its own.
 pub(super) const TEXT_BYTES: usize = 160;
-/// Longest path of a term, in bytes.
+/// Maximum length of a term's path in bytes.
 const PATH_BYTES: usize = 600;
-/// Terms of a record at most. One that has more, or a longer path, is decided on its body.
+/// Maximum number of terms of a record. One that has more, or a longer path, is decided on its body.
 const TERMS: usize = 20_000;
-/// Longest word of a text.
+/// Maximum length of an indexed word in bytes.
 pub(super) const WORD_BYTES: usize = 80;
 
-/// What a term says of a path.
+/// What a term asserts about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Tag {
-    /// It is there, in whatever way.
+    /// A value exists, whatever it is.
     Present = b'p',
-    /// A list stands there.
+    /// It is a list.
     List = b'a',
-    /// A list of so many elements stands there.
+    /// It is a list of so many elements.
     Length = b'l',
-    /// A list that has a list among its elements.
+    /// It is a list with a list among its elements.
     Nested = b'n',
-    /// An object stands there.
+    /// It is an object.
     Object = b'o',
-    /// `null`, or a list with `null` among its elements.
+    /// It is `null`, or a list with `null` among its elements.
     Null = b'z',
     Boolean = b'b',
-    /// A text that is whole.
+    /// A whole text.
     Text = b's',
     /// The beginning of a text.
     LongText = b'S',
-    /// A folded text that is whole.
+    /// A whole folded text.
     Folded = b'f',
     /// The beginning of a folded text.
     LongFolded = b'F',
     /// A word of a folded text.
     Word = b'w',
-    /// A text of which not all words are terms.
+    /// A text with words that are not all terms.
     ManyWords = b'W',
-    /// Three characters that follow each other in a folded text.
+    /// A trigram of a folded text.
     Gram = b'g',
 }
 
-/// Characters of a [`Tag::Gram`].
+/// Length of a [`Tag::Gram`].
 pub(super) const GRAM_BYTES: usize = 3;
 
-/// Three characters that follow each other.
+/// A trigram.
 pub(super) type Gram = [u8; GRAM_BYTES];
 
-/// Whether a character belongs to runs: printable ASCII, which folding leaves next to each other.
+/// Returns whether a byte can be part of a trigram: printable ASCII, which folding leaves next to each other.
 pub(super) fn is_gram_byte(byte: u8) -> bool {
     (b' '..=b'~').contains(&byte)
 }
 
-/// The runs of three characters in a folded text, each once.
+/// Returns the distinct trigrams of a folded text.
 pub(super) fn grams_of(folded: &str) -> BTreeSet<Gram> {
     let runs = folded.as_bytes().windows(GRAM_BYTES).filter(|it| it.iter().all(|byte| is_gram_byte(*byte)));
     runs.filter_map(|it| it.try_into().ok()).collect()
 }
 
-/// Terms about a record as a whole begin so; those about paths do not.
+/// Prefix of terms about a record as a whole, which no term about a path has.
 const WHOLE: [u8; 2] = [0, 3];
 
-/// The term of a record's id.
+/// Returns the term of a record's id.
 pub(super) fn id_term(id: &str) -> Vec<u8> {
     whole(b'i', id.as_bytes())
 }
 
-/// A term that no record has.
+/// Returns a term that no record has.
 pub(super) fn nobodys_term() -> Vec<u8> {
     whole(b'-', &[])
 }
 
-/// The term of a record's row.
+/// Returns the term of a record's row key.
 pub(super) fn key_term(key: i64) -> Vec<u8> {
     whole(b'k', &key.to_be_bytes())
 }
 
-/// The term of a record's class.
+/// Returns the term of a record's class.
 pub(super) fn class_term(class: i64) -> Vec<u8> {
     whole(b'c', &class.to_be_bytes())
 }
 
-/// What all terms of classes begin with.
+/// Returns the common prefix of all class terms.
 pub(super) fn class_prefix() -> Vec<u8> {
     whole(b'c', &[])
 }
 
-/// The term of records that are decided on their bodies.
+/// Returns the term of records that are decided on their bodies.
 pub(super) fn beyond_term() -> Vec<u8> {
     whole(b'u', &[])
 }
 
-/// What all terms of the entries of a list begin with.
+/// Returns the common prefix of all terms for entries of a list.
 pub(super) fn list_prefix(list: usize) -> Vec<u8> {
     whole(b'l', &[u8::try_from(list).unwrap_or(u8::MAX)])
 }
 
-/// The term of records of which not all entries of lists are terms.
+/// Returns the term of records whose list entries are not all terms.
 pub(super) fn unlisted_term() -> Vec<u8> {
     whole(b'm', &[])
 }
@@ -119,7 +119,7 @@ fn whole(what: u8, value: &[u8]) -> Vec<u8> {
     term
 }
 
-/// The bytes of a path, ended.
+/// Returns the bytes of a path, terminated.
 pub(super) fn path_bytes(steps: &[String]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for step in steps {
@@ -129,7 +129,7 @@ pub(super) fn path_bytes(steps: &[String]) -> Vec<u8> {
     bytes
 }
 
-/// A term about a path.
+/// Returns a term about a path.
 pub(super) fn term(path: &[u8], tag: Tag, value: &[u8]) -> Vec<u8> {
     let mut term = Vec::with_capacity(path.len() + 1 + value.len());
     term.extend_from_slice(path);
@@ -145,7 +145,7 @@ fn push_step(bytes: &mut Vec<u8>, step: &str) {
     push_escaped(bytes, step);
 }
 
-/// Adds a text such that two zero bytes, or a zero and a one, are not part of it.
+/// Appends a text, escaped so that neither two zero bytes nor a zero and a one occur in it.
 pub(super) fn push_escaped(bytes: &mut Vec<u8>, text: &str) {
     for byte in text.bytes() {
         bytes.push(byte);
@@ -155,7 +155,7 @@ pub(super) fn push_escaped(bytes: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// The name of the column of a path, for numbers and instants.
+/// Returns the column name of a path, for numbers and instants.
 pub(super) fn column_key(steps: &[String]) -> String {
     let mut key = String::new();
     steps.iter().for_each(|step| push_key(&mut key, step));
@@ -174,15 +174,15 @@ fn push_key(key: &mut String, step: &str) {
     }
 }
 
-/// Whether the index knows what stands at a path: not when a step may be a position in a list.
+/// Returns whether the index covers a path: not when a step may be a position in a list.
 pub(crate) fn is_indexed(path: &Path) -> bool {
     !path.as_steps().iter().any(|step| step.parse::<usize>().is_ok())
 }
 
-/// Numbers below are told apart by their 64-bit float.
+/// Integers below this are exactly represented by a 64-bit float.
 pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The beginning of a text, cut between characters, and whether it is all of it.
+/// Returns the beginning of a text, cut at a character boundary, and whether that is all of it.
 pub(super) fn cut(text: &str, most: usize) -> (&str, bool) {
     if text.len() <= most {
         return (text, true);
@@ -191,14 +191,14 @@ pub(super) fn cut(text: &str, most: usize) -> (&str, bool) {
     (&text[..end], false)
 }
 
-/// What takes the terms of a body.
+/// Receives the terms of a body.
 pub(super) trait Sink {
     fn term(&mut self, term: &[u8]);
     fn number(&mut self, key: &str, number: f64);
     fn instant(&mut self, key: &str, ms: i64);
 }
 
-/// Hands all terms of a body to `sink`; false when there are more than are kept.
+/// Passes all terms of a body to `sink`; false when there are more than are kept.
 pub(super) fn walk(body: &Json, is_folded: bool, sink: &mut dyn Sink) -> bool {
     let mut walk = Walk { sink, is_folded, path: Vec::new(), key: String::new(), scratch: Vec::new(), n: 0 };
     match body {
@@ -254,7 +254,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What lies in a list of a list: only that it is there counts.
+    /// Handles a value in a list within a list: only its existence counts.
     fn nested(&mut self, value: &Json) -> bool {
         match value {
             Json::Object(map) => map.iter().all(|(step, value)| {
@@ -274,7 +274,8 @@ impl Walk<'_> {
             Json::Bool(it) => self.emit(Tag::Boolean, &[u8::from(*it)]),
             Json::Number(number) => {
                 if let Some(number) = number.as_f64() {
-                    // Numbers are columns alone: most are written once, and a term each would be the bulk of an index.
+                    // Numbers are only in columns: most occur once, and a term for each would make up the bulk of an
+                    // index.
                     self.n += 1;
                     self.sink.number(&self.key, number);
                 }
@@ -316,12 +317,12 @@ impl Walk<'_> {
     }
 }
 
-/// The words of a folded text: runs of letters and digits.
+/// Returns the words of a folded text: runs of letters and digits.
 pub(crate) fn words_of(folded: &str) -> impl Iterator<Item = &str> {
     folded.split(|it: char| !is_in_word(it)).filter(|it| !it.is_empty())
 }
 
-/// Whether a character belongs to a word.
+/// Returns whether a character belongs to a word.
 fn is_in_word(character: char) -> bool {
     character.is_alphanumeric()
 }

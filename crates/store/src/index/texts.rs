@@ -1,8 +1,8 @@
-//! Texts in order, and the first of many.
+//! Sorting of texts, and selection of the first of many.
 
 use std::cmp::Ordering;
 
-/// Texts, one behind the other.
+/// Texts, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     bytes: Vec<u8>,
@@ -24,10 +24,10 @@ impl Texts {
         &self.bytes[begin..self.ends[at]]
     }
 
-    /// The place of each in their order; equal ones have the same.
+    /// Returns the rank of each text; equal texts have the same rank.
     pub(super) fn ranks(&self) -> Vec<u64> {
         let mut order: Vec<usize> = (0..self.len()).collect();
-        // The texts of a segment come in order: a sort that sees runs merges them.
+        // The texts of a segment are in order: a sort that detects runs merges them.
         order.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
         let mut ranks = vec![0; order.len()];
         let mut rank = 0;
@@ -41,7 +41,7 @@ impl Texts {
     }
 }
 
-/// What stands from `from` to `to` when `list` is in order; no more than that is sorted.
+/// Returns the part from `from` to `to` of `list` in sorted order; no more than that is sorted.
 pub(super) fn window<T>(
     list: &mut [T],
     from: usize,
@@ -64,11 +64,11 @@ pub(super) fn window<T>(
     list
 }
 
-/// The first `want` of many.
+/// Selects the first `want` of many.
 pub(super) struct Top<T> {
     want: usize,
     list: Vec<T>,
-    /// None behind this one is wanted.
+    /// Nothing behind this one is needed.
     last: Option<T>,
 }
 

@@ -1,4 +1,4 @@
-//! Values of many documents out of a column, read in steps: a call for each document would cost more than its value.
+//! Bulk reading of a column's values for many documents: a call for each document would cost more than its value.
 
 use tantivy::columnar::Column;
 

@@ -1,4 +1,4 @@
-//! Waiting for the search indexes: of checks and tests, and of commands that complete them before they end.
+//! Waiting for the search indexes: for checks and tests, and for commands that complete them before they end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,19 +7,19 @@ use super::Indexes;
 use crate::tenant::UNBOUNDED;
 use crate::{Result, StoreError, Tenant, Weight};
 
-/// Between two looks at how far indexes are, when none was published meanwhile: records may have gone.
+/// Interval between progress checks when no index was published meanwhile: records may have been deleted.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Tenant {
-    /// Waits until all that is committed now is in the search indexes, for so long at most; tells whether it is. A search
-    /// never needs this: it looks at what is not in them itself.
+    /// Waits until everything committed so far is in the search indexes, for at most `timeout`; returns whether it is.
+    /// A search never needs this: it reads what is missing itself.
     pub fn wait_for_indexes(&self, timeout: Duration) -> Result<bool> {
         let until = Instant::now() + timeout;
         loop {
-            // How long other reads may take is no bound of this one.
+            // The time limit of other reads does not apply to this one.
             let waiting = self.read_for(Weight::Scan, UNBOUNDED, |view| {
                 let Some(indexes) = view.shared.indexes.get() else { return Ok::<_, StoreError>(None) };
-                // Taken before the look, so that nothing is missed that is published after it.
+                // Fetched before the check, so that nothing published after it is missed.
                 let seen = indexes.current();
                 Ok((!indexes.is_current(&mut view.session)?).then(|| (Arc::clone(indexes), seen)))
             })?;
@@ -32,17 +32,17 @@ impl Tenant {
         }
     }
 
-    /// Completes the search indexes with all processors, for a command that answers nobody meanwhile. `tell` hears about once
-    /// a second how many changes are left to take, of the kind that is worked on.
+    /// Completes the search indexes with all processors, for a command that serves no requests meanwhile. About once a
+    /// second, `tell` receives the number of changes left to index, of the current kind.
     ///
-    /// Errors: they cannot be completed now, as when the disk is full or another process keeps them. What is missing is
-    /// taken whenever the tenant is open.
+    /// Errors: they cannot be completed now, for example when the disk is full or another process maintains them. The
+    /// missing changes are indexed whenever the tenant is open.
     pub fn complete_indexes(&self, tell: &mut dyn FnMut(u64)) -> Result<()> {
         let indexes = self.read_for(Weight::Scan, UNBOUNDED, |view| {
             Ok::<_, StoreError>(view.shared.indexes.get().cloned())
         })?;
         let Some(indexes) = indexes else { return Ok(()) };
-        // A kind is indexed when it has been rebuilt.
+        // A kind is indexed only after it has been rebuilt.
         self.finish_remakes()?;
         let hurry = Hurry::begin(&indexes);
         while !self.wait_for_indexes(LOOK)? {
@@ -52,7 +52,7 @@ impl Tenant {
     }
 }
 
-/// While it is there, the builder takes all processors.
+/// While it exists, the builder uses all processors.
 struct Hurry<'i>(&'i Indexes);
 
 impl<'i> Hurry<'i> {

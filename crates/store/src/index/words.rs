@@ -1,4 +1,5 @@
-//! The words that a text search finds: without case, accents and English endings, in the index and in a text alike.
+//! The words that a text search finds: without case, accents and English endings, the same in the index and in a single
+//! text.
 
 use std::borrow::Cow;
 
@@ -9,10 +10,10 @@ use super::terms::{WORD_BYTES, cut};
 use crate::TextQuery;
 use crate::postgres::words::folded;
 
-/// Shortest word that has an ending.
+/// Length of the shortest word that is stemmed.
 const STEMMED_BYTES: usize = 3;
 
-/// A word as the index holds it.
+/// Returns a word as the index holds it.
 fn stemmed<'w>(stemmer: &Stemmer, word: &'w str) -> Cow<'w, str> {
     let word = cut(word, WORD_BYTES).0;
     if word.len() < STEMMED_BYTES || !word.bytes().all(|it| it.is_ascii_lowercase()) {
@@ -21,7 +22,7 @@ fn stemmed<'w>(stemmer: &Stemmer, word: &'w str) -> Cow<'w, str> {
     stemmer.stem(word)
 }
 
-/// Cuts a text that is folded already, as [`folded`] leaves it.
+/// Splits a text that is folded already into words, as [`folded`] leaves it.
 #[derive(Clone)]
 pub(super) struct Cutter {
     stemmer: Stemmer,
@@ -34,7 +35,7 @@ impl Cutter {
     }
 }
 
-/// The words of one text.
+/// The words of a text.
 pub(super) struct Cut<'c> {
     cutter: &'c mut Cutter,
     words: std::str::Split<'c, char>,
@@ -68,10 +69,10 @@ impl TokenStream for Cut<'_> {
     }
 }
 
-/// A text query as words of the index.
+/// A text query in terms of indexed words.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
-    /// One of these must occur, where there are no phrases.
+    /// One of these must occur if there are no phrases.
     pub(super) any: Vec<Vec<String>>,
     /// Each of these must occur.
     pub(super) all: Vec<Vec<String>>,
@@ -85,7 +86,7 @@ impl Words {
         Self { any: phrases(&query.words), all: phrases(&query.phrases), none: phrases(&query.without) }
     }
 
-    /// Whether a text satisfies it.
+    /// Returns whether a text satisfies it.
     pub(crate) fn are_in(&self, text: &str) -> bool {
         if self.all.is_empty() && self.any.is_empty() {
             return false;

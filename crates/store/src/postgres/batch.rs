@@ -17,8 +17,9 @@ use crate::txn::Numbers;
 use crate::view::{Shared, State};
 use crate::{StoreError, Txn, View};
 
-/// Begins a transaction and says its number, by which its fate can be asked later, and how often declarations have changed: who
-/// changes them waits for the lock (`schema.rs`), which comes before the snapshot.
+/// Begins a transaction and returns its number, by which its outcome can be queried later, and how often declarations
+/// have changed. A server that changes declarations waits for the lock (`schema.rs`), which is taken before the
+/// snapshot.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE kind IN ROW SHARE MODE; \
                      SELECT pg_current_xact_id(), (SELECT value FROM meta WHERE name = 'declared')";
 
@@ -39,21 +40,21 @@ impl Write {
     }
 }
 
-/// What became of the writes that were run together.
+/// The outcome of writes that were run together.
 pub(super) enum Outcome {
     /// The first so many are committed; those among them that refused changed nothing.
     Kept(usize),
-    /// Nothing is kept, and all may run again: they lost against others, or the connection was lost.
+    /// Nothing is kept, and all may be retried: they conflicted with others, or the connection was lost.
     Lost(StoreError),
-    /// Nothing is kept, because one of them, by its place, failed with changes made; the others may run again.
+    /// Nothing is kept, because the one at this index failed after making changes; the others may be retried.
     Spoilt(usize, StoreError),
-    /// The commit of the first so many was not answered.
+    /// The commit of the first so many was not acknowledged.
     Unanswered(usize, StoreError),
 }
 
-/// Runs writes in the order given, each seeing what those before it wrote, and commits once.
+/// Runs writes in the given order, each seeing the effects of those before it, and commits once.
 pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]) -> Outcome {
-    // Taken before the snapshot begins.
+    // Must be read before the snapshot begins.
     let remakes = shared.remakes.current();
     session.begin(BEGIN, None);
     let declared = shared.declared.load(Ordering::Acquire);
@@ -119,7 +120,7 @@ pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]
     }
 }
 
-/// What the writes of a transaction leave to its end.
+/// What the writes of a transaction defer to its end.
 #[derive(Default)]
 struct Gathered {
     counters: Counters,
@@ -127,7 +128,7 @@ struct Gathered {
     n_bytes: usize,
 }
 
-/// Runs one closure; what it leaves to the end is gathered if it succeeds.
+/// Runs one closure; what it defers is collected if it succeeds.
 fn run_one(
     session: &mut PgSession,
     shared: &Shared,
@@ -157,7 +158,7 @@ fn run_one(
         gathered.counters.absorb(counters);
         gathered.n_bytes += n_bytes;
     }
-    // Classes are stored at once, whatever becomes of the write.
+    // Classes are stored at once, whatever the outcome of the write.
     gathered.classes.extend(classes);
     flow
 }

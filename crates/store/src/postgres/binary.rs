@@ -1,4 +1,4 @@
-//! Rows in the binary form that COPY takes (PostgreSQL's documentation, "COPY", file formats).
+//! Rows in the binary format of COPY (PostgreSQL's documentation, "COPY", file formats).
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use tokio_postgres::types::{IsNull, Kind, ToSql as _, Type as PgType};
@@ -6,14 +6,14 @@ use tokio_postgres::types::{IsNull, Kind, ToSql as _, Type as PgType};
 use crate::session::Cell;
 use crate::{Result, StoreError};
 
-/// Bytes of rows that are sent at once.
+/// Bytes of rows sent at once.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Begins a COPY in binary form: its signature, no flags, no extension.
+/// Header of a binary COPY: its signature, no flags, no extension.
 const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// Ends one.
+/// Trailer of a binary COPY.
 const TAIL: i16 = -1;
 
-/// The fields of a row under way.
+/// The fields of the current row.
 pub(super) struct Fields<'c> {
     out: &'c mut BytesMut,
     types: std::slice::Iter<'c, PgType>,
@@ -24,13 +24,13 @@ impl Fields<'_> {
         self.types.next().ok_or_else(|| StoreError::Damaged("a row has more fields than columns".to_owned()))
     }
 
-    /// The next field, from a cell.
+    /// Appends a field from a cell.
     pub(super) fn put(&mut self, cell: &Cell) -> Result<()> {
         let ty = self.next_type()?.clone();
         put(self.out, cell, &ty)
     }
 
-    /// The next field, of bytes as the database stores them.
+    /// Appends a field of bytes as the database stores them.
     pub(super) fn put_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.next_type()?;
         self.out.put_i32(length(bytes.len())?);
@@ -38,7 +38,7 @@ impl Fields<'_> {
         Ok(())
     }
 
-    /// The next field, a list of one dimension; its elements are none of them absent.
+    /// Appends a one-dimensional list, none of whose elements is absent.
     pub(super) fn put_list<'v>(&mut self, list: impl ExactSizeIterator<Item = &'v Cell>) -> Result<()> {
         let ty = self.next_type()?.clone();
         let Kind::Array(of) = ty.kind() else {
@@ -70,7 +70,7 @@ fn put(out: &mut BytesMut, cell: &Cell, ty: &PgType) -> Result<()> {
     }
 }
 
-/// Writes the number of bytes that follow the length at `at`.
+/// Sets the length at `at` to the number of bytes that follow it.
 fn set_length(out: &mut BytesMut, at: usize) -> Result<()> {
     let n = length(out.len() - at - 4)?;
     out[at..at + 4].copy_from_slice(&n.to_be_bytes());
@@ -82,7 +82,7 @@ fn length(n: usize) -> Result<i32> {
         .map_err(|_| StoreError::Query(format!("{n} bytes are more than a field of the database holds")))
 }
 
-/// Rows in binary form, in chunks.
+/// Rows in binary format, in chunks.
 pub(super) struct Chunks<'c, I: Iterator> {
     types: &'c [PgType],
     rows: std::iter::Peekable<I>,
@@ -90,7 +90,7 @@ pub(super) struct Chunks<'c, I: Iterator> {
 }
 
 impl<'c, I: Iterator> Chunks<'c, I> {
-    /// Rows of columns of these types.
+    /// Returns the chunks of rows with columns of these types.
     pub(super) fn new(types: &'c [PgType], rows: I) -> Self {
         Self { types, rows: rows.peekable(), is_begun: false }
     }

@@ -1,9 +1,9 @@
-//! Many records at once, by COPY.
+//! Bulk insertion of records by COPY.
 //!
-//! Straight into the record's tables (`straight.rs`) as long as none of them is there already. Where some are, COPY fills
-//! a table of the session alone, and one statement takes the rows over: it leaves out what is taken and says what it
-//! left out, which COPY does not do by itself. Either is part of the caller's transaction: a connection that is cut
-//! leaves nothing.
+//! Records go straight into their tables (`straight.rs`) as long as none of them exists already. Otherwise COPY fills a
+//! table private to the session, and one statement moves the rows over: it skips taken ids and values and returns which
+//! rows were new, which COPY cannot do by itself. Both ways are part of the caller's transaction: a lost connection
+//! leaves nothing behind.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ use crate::{Kind, Result, Text, Type};
 /// Fewer records than this are inserted one by one in one flight.
 const BULK_RECORDS_MIN: usize = 16;
 
-/// Inserts many records of one kind; for each `None` when its id, or a unique value, is taken.
+/// Inserts many records of one kind; `None` for each whose id or unique value is taken.
 pub(crate) fn insert_many(
     session: &mut PgSession,
     statements: &KindStatements,
@@ -60,11 +60,11 @@ pub(crate) fn insert_many(
         note(session, last);
     }
     session.met_taken = by_id.len() < documents.len();
-    // Of two with one id the first was taken.
+    // Of two with the same id, the first was inserted.
     Ok(documents.iter().map(|it| by_id.remove(&it.id)).collect())
 }
 
-/// The session's own table of a kind, and the statements about it.
+/// The session's staging table for a kind, and its statements.
 struct Table {
     create: String,
     copy: String,
@@ -86,7 +86,7 @@ impl Table {
             .map(|(n, _)| format!("; ALTER TABLE pg_temp.{name} ALTER c{n} SET STORAGE EXTERNAL"))
             .collect();
         Self {
-            // Compressing what is read once would be for nothing.
+            // Compressing data that is read only once would be wasted work.
             create: format!(
                 "DO $$ BEGIN IF to_regclass('pg_temp.{name}') IS NULL THEN \
                  CREATE TEMP TABLE {name} ({}) ON COMMIT DELETE ROWS{unpacked}; END IF; END $$",
@@ -100,19 +100,19 @@ impl Table {
     }
 }
 
-/// A column of the session's table.
+/// A column of the staging table.
 struct Staged {
     /// Its type in SQL.
     declared: String,
-    /// The same on the wire.
+    /// Its type in the wire protocol.
     ty: PgType,
-    /// The record's column that it goes to; empty for references.
+    /// The record's column that it is moved to; empty for references.
     target: String,
-    /// What it is taken over as; `{}` is the column.
+    /// The expression by which it is moved; `{}` is the column.
     as_value: &'static str,
 }
 
-/// In the order of the record's values, behind its place in the list.
+/// Returns the columns, in the order of the record's values, after its index in the list.
 fn columns(kind: &'static Kind) -> Vec<Staged> {
     let plain = |declared: &str, ty: PgType, target: &str| Staged {
         declared: declared.to_owned(),
@@ -148,7 +148,7 @@ fn columns(kind: &'static Kind) -> Vec<Staged> {
     list
 }
 
-/// The type of a column of single values on the wire.
+/// Returns the wire type of a column of single values.
 pub(super) fn one_type(ty: Type) -> PgType {
     match type_name(ty) {
         "text" => PgType::TEXT,
@@ -157,7 +157,7 @@ pub(super) fn one_type(ty: Type) -> PgType {
     }
 }
 
-/// The same of a column of lists.
+/// Returns the wire type of a column of lists.
 pub(super) fn many_type(ty: Type) -> PgType {
     match type_name(ty) {
         "text" => PgType::TEXT_ARRAY,
@@ -166,7 +166,7 @@ pub(super) fn many_type(ty: Type) -> PgType {
     }
 }
 
-/// Takes the rows over, in their order, and gives id, version and sequence of those that were new.
+/// Returns the SQL that moves the rows over in order, and returns id, version and sequence of those that were new.
 fn take_over(kind: &'static Kind, columns: &[Staged], table: &str) -> String {
     let name = kind.name;
     let of_record = || columns.iter().enumerate().filter(|(_, it)| !it.target.is_empty());
@@ -183,7 +183,7 @@ fn take_over(kind: &'static Kind, columns: &[Staged], table: &str) -> String {
         targets.join(", "),
         values.join(", ")
     )];
-    // Of two rows with one id the first was taken.
+    // Of two rows with the same id, the first is inserted.
     let fresh = format!(
         "(SELECT DISTINCT ON (t.c2) t.* FROM pg_temp.{table} t JOIN r ON r.id = t.c2 ORDER BY t.c2, t.c0) s"
     );

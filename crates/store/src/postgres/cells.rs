@@ -1,4 +1,4 @@
-//! Bound values and columns of rows, between the store's cells and PostgreSQL's types.
+//! Conversion between the store's cells and PostgreSQL's types, for parameters and result columns.
 
 use std::error::Error;
 
@@ -57,12 +57,12 @@ fn set_to_sql(
     list.iter().filter_map(text).collect::<Vec<String>>().to_sql(ty, out)
 }
 
-/// A column of a row, of the type that is asked for.
+/// Returns a column of a row as the requested type.
 pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> {
     row.try_get(column).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// A column of a row, whatever its type.
+/// Returns a column of a row, whatever its type.
 pub(crate) fn cell(row: &Row, column: usize) -> Result<Cell> {
     let of = row.columns().get(column).map(|it| it.type_().clone());
     let of = of.ok_or_else(|| StoreError::Damaged(format!("no column {column}")))?;

@@ -1,4 +1,4 @@
-//! Texts of a catalogue as a whole, in a schema of the catalogue's own name.
+//! Texts of a catalogue as a whole, stored in a schema with the catalogue's own name.
 
 use super::Cluster;
 
@@ -6,8 +6,8 @@ use crate::session::Session;
 use crate::{Result, StoreError};
 
 impl Cluster {
-    /// The text of a name. Where there is none, what `make` gives is kept; of servers that ask at once, all are
-    /// given the first one's.
+    /// Returns the text with a name. If there is none, stores the result of `make`; of servers that ask at the same
+    /// time, all get the first one's.
     pub(crate) fn constant(
         &self,
         name: &str,
@@ -35,7 +35,8 @@ impl Cluster {
             ))
         });
         match table_made {
-            // A server that started at the same moment was first; the look-up above had remembered that nothing is there.
+            // A server that started at the same moment was first; the snapshot of the look-up above still shows
+            // nothing.
             Err(StoreError::Postgres { code, .. })
                 if ["23505", "42P06", "42P07"].contains(&code.as_str()) => {}
             other => other?,

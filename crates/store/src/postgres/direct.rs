@@ -1,9 +1,9 @@
-//! Reads of one statement, of many callers on one connection.
+//! Single-statement reads of many callers on one connection.
 //!
-//! A closure that promises few records is run to find out what it asks first; that statement is handed to a lane,
-//! and the closure runs again over the answer. A lane is a thread with a connection: it sends all that wait in one
-//! flight, records by id as one statement for all of them, so that a thousand callers cost a thousandth of the
-//! round trips each. A closure that asks for a second statement needs a snapshot and is read elsewhere.
+//! A closure that promises few records is run first to find out which statement it needs; that statement is passed to a
+//! lane, and the closure runs again on the result. A lane is a thread with a connection: it sends all waiting
+//! statements in one flight, and reads by id as one statement for all of them, so that of a thousand callers each costs
+//! a thousandth of the round trips. A closure that needs a second statement needs a snapshot and is read elsewhere.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -23,23 +23,23 @@ use super::session::numbered;
 use crate::session::{Cell, Row};
 use crate::{Result, StoreError};
 
-/// Statements sent in one flight at most.
+/// Maximum number of statements in one flight.
 const FLIGHT: usize = 256;
-/// Flights under way at most: what comes meanwhile waits for the next, and goes together.
+/// Maximum number of concurrent flights: later statements wait and are sent together in the next one.
 const FLIGHTS: usize = 2;
-/// How long a lane without work stays.
+/// How long an idle lane stays open.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long after the server's own bound an answer is still waited for.
+/// How long to wait for an answer beyond the server's own time limit.
 const GRACE: Duration = Duration::from_secs(2);
-/// What the statements that read a record by its id end in; and by a set of ids.
+/// Endings of the statements that read a record by its id, and records by a set of ids.
 const BY_ID: &str = "WHERE r.id = ?1";
 const BY_IDS: &str = "WHERE r.id = ANY(?1)";
-/// How often declarations have changed.
+/// Reads how often declarations have changed.
 const DECLARED: &str = "SELECT value FROM meta WHERE name = 'declared'";
-/// Column of the id in them.
+/// Column of the id in these statements.
 const ID_COLUMN: usize = 1;
 
-/// The first statement of a closure, and the answer to it once it is there.
+/// The first statement of a closure, and its result once available.
 #[derive(Default)]
 pub(crate) struct Asked {
     first: Option<(String, Vec<Cell>)>,
@@ -50,7 +50,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Hands the rows of the answer to `visit`, or notes what is asked.
+    /// Passes the rows of the result to `visit`, or records the statement.
     pub(crate) fn rows(
         &mut self,
         sql: &str,
@@ -72,29 +72,29 @@ impl Asked {
         Err(StoreError::Conflict("the read waits for its answer".to_owned()))
     }
 
-    /// The answer means what it seems to if declarations have changed so often.
+    /// Requires that declarations have changed exactly this often for the result to be valid.
     pub(crate) fn require_declared(&mut self, declared: i64) {
         self.declared = Some(declared);
     }
 
-    /// Whatever is no read.
+    /// Refuses anything that is not a read.
     pub(crate) fn refuse<T>(&mut self) -> Result<T> {
         self.has_more = true;
         Err(StoreError::Conflict("a read does not change anything".to_owned()))
     }
 
-    /// Whether the closure cannot be answered by one statement.
+    /// Returns whether one statement cannot answer the closure.
     pub(super) fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// Whether it asked for anything.
+    /// Returns whether it has requested a statement.
     pub(super) fn is_waiting(&self) -> bool {
         self.first.is_some()
     }
 }
 
-/// A statement on its way.
+/// A statement to be sent.
 struct Question {
     sql: String,
     values: Vec<Cell>,
@@ -103,10 +103,10 @@ struct Question {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What the lane says.
+/// The lane's answer.
 enum Answer {
     Rows(Vec<Arc<PgRow>>),
-    /// The statement was refused: the ordinary way tells why.
+    /// The statement was refused: the ordinary way reports why.
     Elsewhere,
     /// The database did not answer in time.
     Late,
@@ -125,7 +125,7 @@ impl Lane {
         Self { pool, schema: schema.to_owned(), sender: Mutex::default(), n_most: n_most.max(FLIGHT) }
     }
 
-    /// Has the statement answered; `false` when the lane cannot, and the read must go another way.
+    /// Executes the statement; `false` when the lane cannot, and the read must go another way.
     ///
     /// Errors: the database does not answer in time.
     pub(super) async fn answer(&self, asked: &mut Asked) -> Result<bool> {
@@ -147,7 +147,7 @@ impl Lane {
         Ok(asked.answer.is_some())
     }
 
-    /// The way to the lane's thread, which is started when there is none.
+    /// Returns the channel to the lane's thread, starting the thread if there is none.
     fn sender(&self) -> Option<mpsc::Sender<Question>> {
         let mut place = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = place.as_ref().filter(|it| !it.is_closed()) {
@@ -165,16 +165,16 @@ impl Lane {
         Some(sender)
     }
 
-    /// Lets the lane end when it has answered what waits.
+    /// Lets the lane end once it has answered the waiting statements.
     pub(super) fn close(&self) {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-/// Serves until the connection is lost, or nothing was asked for a while.
+/// Serves until the connection is lost or the lane has been idle for a while.
 fn run(pool: &Pool, schema: &str, mut questions: mpsc::Receiver<Question>) -> Result<()> {
     let mut session = pool.connect_once(schema)?;
-    // The same few statements with other values: planning them anew for each would cost more than running them.
+    // The same few statements run with different values: planning them each time would cost more than running them.
     session.batch("SET plan_cache_mode = force_generic_plan")?;
     let bound = pool.statement_timeout().saturating_add(GRACE);
     session.serve(async |client| serve(client, &mut questions, bound).await)
@@ -203,18 +203,18 @@ async fn serve(client: &Client, questions: &mut mpsc::Receiver<Question>, bound:
     while flights.next().await.is_some_and(|is_late| !is_late) {}
 }
 
-/// Questions that one statement answers.
+/// Questions answered by one statement.
 enum Group {
-    /// With the statement that tells how often declarations had changed once it was answered, where that matters.
+    /// Where it matters, with a statement that then reads how often declarations have changed.
     One(Statement, Option<Statement>, Question),
-    /// Records by id: each id with those who ask for it.
+    /// Records by id: each id with those who asked for it.
     ById(Statement, Vec<(String, Question)>),
 }
 
-/// What is prepared, by its text.
+/// Prepared statements, by their SQL.
 type Statements = RefCell<HashMap<String, Statement>>;
 
-/// Puts questions together and prepares their statements. One that cannot be prepared goes another way.
+/// Groups questions and prepares their statements. One that cannot be prepared goes another way.
 async fn group(client: &Client, statements: &Statements, questions: Vec<Question>) -> Vec<Group> {
     let (mut groups, mut by_id) = (Vec::new(), BTreeMap::<String, Vec<(String, Question)>>::new());
     for question in questions {
@@ -262,10 +262,10 @@ async fn prepared(client: &Client, statements: &Statements, sql: &str) -> Option
     Some(statement)
 }
 
-/// Sends all questions at once and answers each when its rows are there. Tells whether the database was late.
+/// Sends all questions at once and answers each when its rows arrive. Returns whether the database was late.
 ///
-/// Preparing is part of the flight: nobody may wait for one answer without taking those before it, since the
-/// connection reads no further than to an answer that is not taken.
+/// Preparing is part of the flight: no task may wait for one answer without consuming those before it, since the
+/// connection reads no further than an answer that is not consumed.
 async fn fly(client: &Client, statements: &Statements, questions: Vec<Question>, bound: Duration) -> bool {
     let grouped = tokio::time::timeout(bound, group(client, statements, questions)).await;
     let Ok(groups) = grouped else { return true };
@@ -279,7 +279,7 @@ async fn answer(client: &Client, group: Group, bound: Duration) -> bool {
             let values: Vec<&(dyn ToSql + Sync)> =
                 question.values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
             let query = client.query(&statement, &values);
-            // It is sent after the question: what had not changed by then had not before.
+            // It is sent after the question: what has not changed by then had not changed before.
             let look = async {
                 let Some(declared) = &declared else { return Ok(None) };
                 let row = client.query_opt(declared, &[]).await?;
@@ -290,7 +290,7 @@ async fn answer(client: &Client, group: Group, bound: Duration) -> bool {
             let is_other =
                 matches!(&asked, Ok((_, found)) if found.as_ref().ok() != Some(&question.declared));
             if is_other {
-                // The ordinary way tells why.
+                // The ordinary way reports why.
                 drop(question.answer.send(Answer::Elsewhere));
                 return is_late;
             }
@@ -315,7 +315,7 @@ async fn answer(client: &Client, group: Group, bound: Duration) -> bool {
                     (_, true) => Answer::Elsewhere,
                     _ => Answer::Rows(by_id.get(&id).cloned().into_iter().collect()),
                 };
-                // Whoever has gone away needs no answer.
+                // A caller that has gone away needs no answer.
                 drop(question.answer.send(answer));
             }
             is_late
@@ -335,6 +335,6 @@ fn give(
         Ok(Err(_)) => Answer::Elsewhere,
         Err(_) => Answer::Late,
     };
-    // Whoever has gone away needs no answer.
+    // A caller that has gone away needs no answer.
     drop(to.send(answer));
 }

@@ -1,14 +1,14 @@
-//! By which column each table may be spread over machines, for engines that do so (`create_distributed_table` of
-//! Citus): said in the table's comment, `distributed by COLUMN` or `copied everywhere`.
+//! The column by which each table can be distributed over machines, for engines that do so (`create_distributed_table`
+//! of Citus): stated in the table's comment, `distributed by COLUMN` or `copied everywhere`.
 //!
-//! The rule that makes it possible: every unique key of a table that is spread holds the column. A kind with a unique
-//! index of its own cannot hold its id in it, so its table is copied everywhere; such kinds should be small ones.
-//! `tests/drills/distribution.sh` holds all tables to this.
+//! The rule that makes this possible: every unique key of a distributed table contains the column. A kind's own unique
+//! index cannot contain its id, so its table is copied everywhere; such kinds should be small.
+//! `tests/drills/distribution.sh` checks all tables for this.
 
 use crate::session::Session;
 use crate::{Kind, Result, Uniqueness};
 
-/// Tables of all kinds, and the column; `None`: copied everywhere.
+/// Tables shared by all kinds, and the column; `None`: copied everywhere.
 const SHARED: [(&str, Option<&str>); 9] = [
     ("meta", None),
     ("kind", None),
@@ -22,7 +22,7 @@ const SHARED: [(&str, Option<&str>); 9] = [
     ("tombstone", Some("id")),
 ];
 
-/// Says so in the comments of the tables, where they do not yet.
+/// Writes this into the comments of the tables where it is missing.
 pub(super) fn declare(session: &mut Session<'_>, kinds: &[&'static Kind]) -> Result<()> {
     let mut wanted: Vec<(String, String)> =
         SHARED.iter().map(|(table, column)| ((*table).to_owned(), comment(*column))).collect();

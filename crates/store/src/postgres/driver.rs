@@ -1,4 +1,4 @@
-//! What a session is polled on: a runtime of its own, on the thread that uses it.
+//! The runtime that polls a session, on the thread that uses the session.
 
 use std::task::{Context, Poll};
 
@@ -18,7 +18,7 @@ impl Driver {
         runtime.map(|it| Self(Some(it))).map_err(failed)
     }
 
-    /// Errors: the session is being dropped.
+    /// Runs a future to its end. Errors: the session is being dropped.
     pub(super) fn block_on<F: Future>(&self, future: F) -> Result<F::Output> {
         match &self.0 {
             Some(runtime) => Ok(aside(|| runtime.block_on(future))),
@@ -28,7 +28,7 @@ impl Driver {
 }
 
 impl Drop for Driver {
-    /// Does not wait, so that a session may end on a thread of another runtime.
+    /// Shuts down without waiting, so that a session may end on a thread of another runtime.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -36,8 +36,8 @@ impl Drop for Driver {
     }
 }
 
-/// Runs what blocks. On a thread of an asynchronous runtime, others take over its tasks meanwhile; a runtime of
-/// one thread has no others, and must not come here but through its blocking threads.
+/// Runs blocking work. On a multi-threaded asynchronous runtime, other threads take over the tasks meanwhile; a
+/// single-threaded runtime has none, and may only get here on its blocking threads.
 pub(crate) fn aside<T>(block: impl FnOnce() -> T) -> T {
     use tokio::runtime::{Handle, RuntimeFlavor};
     let has_others =
@@ -45,7 +45,7 @@ pub(crate) fn aside<T>(block: impl FnOnce() -> T) -> T {
     if has_others { tokio::task::block_in_place(block) } else { block() }
 }
 
-/// Lets the connection send and receive; `Some` when it has ended, with the error it ended in.
+/// Polls the connection for sending and receiving; `Some` when it has ended, with its error.
 pub(super) fn drive(
     connection: &mut Connection<Socket, Stream>,
     context: &mut Context<'_>,

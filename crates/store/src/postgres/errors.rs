@@ -1,4 +1,4 @@
-//! What the database's errors mean to callers.
+//! Translation of the database's errors for callers.
 
 use tokio_postgres::error::SqlState;
 
@@ -10,8 +10,8 @@ impl From<tokio_postgres::Error> for StoreError {
             return Self::Unavailable(chain(&error));
         };
         let code = found.code();
-        // Of statements sent together, one behind the one that lost may be answered first: it says only that the
-        // transaction is over.
+        // Of statements sent together, one after the statement that conflicted may be reported first: its error only
+        // says that the transaction is aborted.
         if [
             SqlState::T_R_SERIALIZATION_FAILURE,
             SqlState::T_R_DEADLOCK_DETECTED,
@@ -27,7 +27,7 @@ impl From<tokio_postgres::Error> for StoreError {
         if *code == SqlState::DISK_FULL {
             return Self::Full("the database".into());
         }
-        // A schema that may not be used is passed over, as if it were not there.
+        // A schema without permission is skipped as if it did not exist.
         if [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
             return Self::Unavailable(format!(
                 "{}; its user needs CREATE on the database, or schemas that it owns",
@@ -35,8 +35,8 @@ impl From<tokio_postgres::Error> for StoreError {
             ));
         }
         match code.code().get(..2) {
-            // Connection, resources, the operator's intervention; a commit nobody knows of; a standby that takes
-            // no writes.
+            // Connection, resources, operator intervention; a commit with unknown outcome; a standby that accepts no
+            // writes.
             Some("08" | "53" | "57" | "28" | "58") => Self::Unavailable(described(found)),
             _ if *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
                 || *code == SqlState::READ_ONLY_SQL_TRANSACTION
@@ -50,7 +50,7 @@ impl From<tokio_postgres::Error> for StoreError {
     }
 }
 
-/// Whether the session is of no more use after this error: the server ends it, or takes no writes any more.
+/// Returns whether the session is unusable after this error: the server ends it, or accepts no more writes.
 pub(super) fn ends_session(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else { return true };
     error.is_closed()
@@ -60,8 +60,8 @@ pub(super) fn ends_session(error: &tokio_postgres::Error) -> bool {
         || error.as_db_error().is_some_and(|it| it.severity() == "FATAL" || it.severity() == "PANIC")
 }
 
-/// Whether the database refuses, or is refused, for reasons that waiting does not change: a wrong password stays wrong, and
-/// so does a certificate (in rustls' words).
+/// Returns whether the database refuses, or is refused, for reasons that waiting does not change: a wrong password
+/// stays wrong, and so does a certificate (in rustls' words).
 pub(super) fn is_lasting(reason: &str) -> bool {
     ["(28P01)", "(28000)", "(3D000)", "(42501)", "invalid peer certificate"]
         .iter()
@@ -77,7 +77,7 @@ fn described(error: &tokio_postgres::error::DbError) -> String {
     text
 }
 
-/// An error with what caused it.
+/// Formats an error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut at = error.source();

@@ -1,8 +1,8 @@
-//! What became of a transaction whose commit was not answered.
+//! The outcome of a transaction whose commit was not acknowledged.
 //!
-//! Numbers of transactions alone do not tell: a server that recovers, or a standby that takes over, gives numbers
-//! out again that it never saw written. "Aborted" is always true of ours. "Committed" is taken for ours only when a
-//! record that it wrote carries its number.
+//! The transaction number alone does not tell: a server that recovers, or a standby that takes over, may reassign
+//! numbers that it never saw written. "Aborted" is always true of ours. "Committed" is taken as ours only when a record
+//! that the transaction wrote carries its number.
 
 use std::time::{Duration, Instant};
 
@@ -11,26 +11,26 @@ use super::session::{Mark, PgSession};
 use crate::session::Session;
 use crate::{Result, StoreError};
 
-/// How long a transaction that is still under way is waited for.
+/// How long to wait for a transaction that is still running.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Pause between two looks.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// All of it is there.
+    /// It is committed.
     Kept,
-    /// Nothing of it is there, nor will be.
+    /// It is not committed and never will be.
     Undone,
-    /// Nobody can tell, or not yet.
+    /// The outcome cannot be determined, or not yet.
     Unknown,
 }
 
-/// Asks on a new connection, which is waited for as long as a lost one is.
+/// Queries the outcome on a new connection, for which it waits as long as for any lost connection.
 pub(super) fn learn(pool: &Pool, schema: &str, mark: &Mark) -> Fate {
     let Some(xid) = mark.xid else {
-        // It was lost before the server said that it had begun: the commit was never sent.
+        // The connection was lost before the server confirmed the start of the transaction: the commit was never sent.
         return Fate::Undone;
     };
     let asked = pool.connect(schema).and_then(|mut session| ask(&mut session, xid, mark));
@@ -60,7 +60,7 @@ fn ask(session: &mut PgSession, xid: i64, mark: &Mark) -> Result<Fate> {
     }
 }
 
-/// `None` for a number that was not given out yet; empty for one that is long forgotten.
+/// Returns the transaction's status; `None` for a number that is not assigned yet; empty for one too old to be known.
 fn status(session: &mut PgSession, xid: i64) -> Result<Option<String>> {
     let sql = "SELECT coalesce(pg_xact_status(?1::text::xid8), '')";
     let asked = Session::Postgres(session).first(sql, &[xid.to_string().as_str().into()], |row| row.text(0));
@@ -80,5 +80,5 @@ fn is_ours(session: &mut PgSession, xid: i64, mark: &Mark) -> Result<Fate> {
     Ok(if found.is_some() { Fate::Kept } else { Fate::Unknown })
 }
 
-/// The code for a number of a transaction that is still to come.
+/// The error code for the number of a future transaction.
 const IN_THE_FUTURE: &str = "22023";

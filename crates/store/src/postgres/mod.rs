@@ -1,10 +1,10 @@
 //! The engine for many servers: one schema per tenant in a PostgreSQL database.
 //!
-//! Servers keep nothing of their own but copies of the search indexes: any number run against one database. A write closure runs in one
-//! serializable transaction and runs again when it lost against another (after a few times one at a time), so
-//! it means what it means in the embedded engine. Counts lie in rows that only one session changes and are
-//! added up when read. A read closure sees one snapshot; one that needs a single statement costs a single
-//! round trip. Sessions are bounded over all tenants.
+//! Servers keep no state of their own except copies of the search indexes: any number run against one database. A write
+//! closure runs in one serializable transaction and is retried when it conflicts with another (after a few attempts,
+//! one at a time), so it means the same as in the embedded engine. Counts are in rows that only one session changes and
+//! are summed when read. A read closure sees one snapshot; one that needs a single statement costs a single round trip.
+//! The number of sessions is limited over all tenants.
 
 mod batch;
 mod binary;
@@ -54,26 +54,26 @@ use crate::tenant::{Job, Look, Statistics};
 use crate::view::{Shared, State};
 use crate::{Kind, Limits, Result, StoreError, TenantInfo, View};
 
-/// Between the catalogue's name and the tenant's in a schema's name.
+/// Separates the catalogue's name from the tenant's in a schema's name.
 const SEPARATOR: char = ':';
 /// Catalogue of a URL that names none.
 const CATALOGUE: &str = "pinakes";
-/// The parameter of a URL that names one.
+/// The URL parameter that names the catalogue.
 const PARAMETER: &str = "catalogue";
-/// Longest schema name of the engine, in bytes.
+/// Maximum length of a schema name in bytes.
 const SCHEMA_BYTES: usize = 63;
-/// Adds a class: kind, class, fields. Its row follows those committed before; the caller holds the lock.
+/// Adds a class: kind, class, fields. Its row number follows those committed before; the caller holds the lock.
 pub(crate) const ADD_CLASS: &str = "INSERT INTO class (kind, class, row, fields) \
      SELECT ?1, ?2, (SELECT coalesce(max(row), 0) + 1 FROM class), ?3 ON CONFLICT (kind, class) DO NOTHING";
 
-/// A database, and which of its schemas are ours.
+/// A database and its schemas that belong to the catalogue.
 pub(crate) struct Cluster {
     pool: Arc<Pool>,
     standby: Option<Arc<Standby>>,
     catalogue: String,
 }
 
-/// One tenant's schema, open.
+/// The open schema of a tenant.
 pub(crate) struct Postgres {
     pool: Arc<Pool>,
     standby: Option<Arc<Standby>>,
@@ -82,15 +82,15 @@ pub(crate) struct Postgres {
     statistics: Arc<Statistics>,
     writers: Writers,
     lane: Lane,
-    /// Keeps the search indexes.
+    /// The thread that maintains the search indexes.
     builder: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Cluster {
-    /// `url` as libpq takes it, several hosts and `target_session_attrs` included; `catalogue=name` among its
-    /// parameters keeps the schemas of several installations in one database apart.
+    /// Parses `url` as libpq does, including several hosts and `target_session_attrs`; its parameter `catalogue=name`
+    /// separates the schemas of several installations in one database.
     ///
-    /// Errors: the URL cannot be read.
+    /// Errors: the URL cannot be parsed.
     pub(crate) fn new(url: &str, limits: &Limits) -> Result<Self> {
         let (url, own) = split(url);
         let refused = |reason: String| {
@@ -117,7 +117,7 @@ impl Cluster {
         Ok(Self { pool: Arc::new(Pool::new(config, tls, limits)), standby, catalogue })
     }
 
-    /// The tenants, by name.
+    /// Returns the tenants, by name.
     pub(crate) fn tenants(&self) -> Result<Vec<TenantInfo>> {
         self.with_public(|session| {
             let prefix = format!("{}{SEPARATOR}", self.catalogue);
@@ -138,7 +138,7 @@ impl Cluster {
         })
     }
 
-    /// Makes the schema. Errors: it is there.
+    /// Creates the schema. Errors: it exists.
     pub(crate) fn create(&self, tenant: &str, description: &str) -> Result<()> {
         let schema = self.schema(tenant)?;
         let made = self.with_public(|session| {
@@ -176,7 +176,7 @@ impl Cluster {
         Ok(schema)
     }
 
-    /// What is asked of the database as a whole; a session that ends in an error is not used again.
+    /// Runs a query on the database as a whole; a session that ends in an error is not reused.
     fn with_public<T>(&self, ask: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
         let mut pg = self.pool.take("public")?;
         let result = ask(&mut Session::Postgres(&mut pg));
@@ -188,8 +188,8 @@ impl Cluster {
         result
     }
 
-    /// Opens a tenant: brings its tables to the declared kinds. Its search indexes lie in `search`; without a folder there
-    /// are none.
+    /// Opens a tenant and brings its tables into line with the declared kinds. Its search indexes are in `search`;
+    /// without a folder there are none.
     pub(crate) fn open(
         &self,
         tenant: &str,
@@ -212,7 +212,7 @@ impl Cluster {
     }
 }
 
-/// Starts the thread that keeps the search indexes; without them a search reads rows and bodies.
+/// Starts the thread that maintains the search indexes; without them a search reads rows and bodies.
 fn begin_to_follow(
     pool: &Arc<Pool>,
     schema: &str,
@@ -228,7 +228,7 @@ fn begin_to_follow(
     started.inspect_err(|error| tracing::warn!(schema, %error, "there are no search indexes")).ok()
 }
 
-/// The builder of a schema's search indexes, with a session of its own.
+/// Returns the builder of a schema's search indexes, with a session of its own.
 fn follow(pool: &Arc<Pool>, schema: &str, folder: PathBuf, shared: &Arc<Shared>) -> Result<Builder> {
     let mut first = pool.connect(schema)?;
     first.begin(SNAPSHOT, None);
@@ -240,7 +240,7 @@ fn follow(pool: &Arc<Pool>, schema: &str, folder: PathBuf, shared: &Arc<Shared>)
     };
     first.end();
     let (store, indexes) = opened?;
-    // The tenant is opened once: nobody has set it before.
+    // The tenant is opened only once, so this cannot have been set before.
     shared.indexes.set(indexes.clone()).ok();
     let (limits, shared, pool, schema) =
         (shared.limits.clone(), shared.clone(), pool.clone(), schema.to_owned());
@@ -265,7 +265,7 @@ fn follow(pool: &Arc<Pool>, schema: &str, folder: PathBuf, shared: &Arc<Shared>)
     Ok(Builder::new(indexes, &store, &limits, index::LOOK_AT_DATABASE, Box::new(read)))
 }
 
-/// Takes the parameters that are ours out of a URL.
+/// Removes our own parameters from a URL and returns them.
 fn split(url: &str) -> (String, BTreeMap<&str, &str>) {
     let Some((place, parameters)) = url.split_once('?') else { return (url.to_owned(), BTreeMap::new()) };
     let (mut own, mut kept) = (BTreeMap::new(), Vec::new());
@@ -284,29 +284,30 @@ fn split(url: &str) -> (String, BTreeMap<&str, &str>) {
 /// How a read sees the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadMode {
-    /// One statement, which needs no snapshot of its own.
+    /// One statement, which needs no explicit snapshot.
     OneStatement,
-    /// Any number of statements over one snapshot.
+    /// Any number of statements on one snapshot.
     Snapshot,
 }
 
-/// Begins a read over one snapshot; says how often declarations had changed.
+/// Begins a read on one snapshot; returns how often declarations have changed.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
                         SELECT NULL, (SELECT value FROM meta WHERE name = 'declared')";
-/// The same without a bound of the database's on its statements.
+/// Begins such a read without the database's statement timeout.
 const LONG_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
                              SELECT NULL, (SELECT value FROM meta WHERE name = 'declared')";
-/// The same on a standby, where it also says whether a kind was being made anew: this process may know the end of that already.
+/// Begins such a read on a standby, where it also returns whether a kind is being rebuilt in that snapshot: this
+/// process may know already that the rebuild has ended.
 const LAGGING_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
                                 SELECT NULL, (SELECT value FROM meta WHERE name = 'declared'), \
                                 (SELECT count(*) FROM (SELECT 1 FROM meta WHERE starts_with(name, 'remake:') LIMIT 1) m)";
 
-/// Reads tried anew at most when connections are lost under them: others may be as dead.
+/// Maximum number of retries of a read whose connection is lost: other idle connections may be dead as well.
 const READ_ATTEMPTS: u32 = 8;
 
 impl Postgres {
-    /// Runs a read whose one statement is answered beside those of others; false when it needs more than one, or the
-    /// lane is down, and must be read with [`Postgres::read`].
+    /// Runs a read whose single statement is sent together with those of others; false when it needs more than one, or
+    /// the lane is down, and it must be read with [`Postgres::read`].
     pub(crate) async fn read_beside(
         &self,
         look: &mut (dyn FnMut(&mut View<'_>) -> bool + Send),
@@ -326,7 +327,7 @@ impl Postgres {
         Ok(!asked.has_more())
     }
 
-    /// Runs a read on a snapshot of a standby that is recent enough, else of the primary, for `timeout` at most.
+    /// Runs a read on a snapshot of a standby that is recent enough, otherwise of the primary, for at most `timeout`.
     pub(crate) fn read_lagging(&self, timeout: Duration, look: Look<'_>) -> Result<()> {
         let begun = Instant::now();
         if let Some(standby) = &self.standby
@@ -335,10 +336,10 @@ impl Postgres {
             session.begin(LAGGING_SNAPSHOT, Some(begun + timeout));
             let is_asked = session.require_declared(self.shared.declared.load(Ordering::Acquire)).is_ok();
             debug_assert!(is_asked, "nothing is known of a snapshot that has not begun");
-            // The indexes may hold what a standby does not know yet.
+            // The indexes may hold changes that a standby does not have yet.
             self.view(&mut session, None, look);
             session.end();
-            // A standby may break a read off for what it has to replay, or not know a new table yet.
+            // A standby may cancel a read that blocks its replay, or not have a new table yet.
             let is_answer = !session.is_broken && !session.is_conflict && !session.is_failed;
             standby.give_back(session);
             if is_answer {
@@ -348,7 +349,7 @@ impl Postgres {
         self.read(crate::Weight::Scan, timeout.saturating_sub(begun.elapsed()), look)
     }
 
-    /// Makes the indexes of a kind that are not there, while others read and write.
+    /// Builds the missing indexes of a kind while others read and write.
     pub(crate) fn bring_indexes(&self, kind: &'static Kind) -> Result<()> {
         let mut session = self.pool.connect(&self.schema)?;
         let made = schema::bring_indexes(&mut session, &[kind]);
@@ -382,8 +383,8 @@ impl Postgres {
         });
     }
 
-    /// Runs a read on a snapshot, for `timeout` at most. One that promises few records is tried without
-    /// a transaction first, and runs again when it asks for a second statement.
+    /// Runs a read on a snapshot, for at most `timeout`. One that promises few records is first tried without a
+    /// transaction, and runs again when it needs a second statement.
     pub(crate) fn read(&self, weight: crate::Weight, timeout: Duration, look: Look<'_>) -> Result<()> {
         let mut mode = match weight {
             crate::Weight::Point => ReadMode::OneStatement,
@@ -411,7 +412,7 @@ impl Postgres {
             if wants_snapshot && !is_broken {
                 mode = ReadMode::Snapshot;
             } else if is_broken && !is_result && n_lost < READ_ATTEMPTS && Instant::now() < deadline {
-                // Reads go on when the server behind the session is gone and another has taken over.
+                // Reads continue when the server behind the session is gone and another has taken over.
                 n_lost += 1;
             } else {
                 return Ok(());
@@ -419,22 +420,22 @@ impl Postgres {
         }
     }
 
-    /// The bounds it was opened with.
+    /// Returns the limits it was opened with.
     pub(crate) fn limits(&self) -> &Limits {
         &self.shared.limits
     }
 
-    /// Puts a write into the queue.
+    /// Queues a write.
     pub(crate) fn submit(&self, job: Box<dyn Job>) -> Result<()> {
         self.writers.submit(job)
     }
 
-    /// Puts a write into the queue, waiting for room.
+    /// Queues a write, waiting for room in the queue.
     pub(crate) fn submit_waiting(&self, job: Box<dyn Job>) -> Result<()> {
         self.writers.submit_waiting(job)
     }
 
-    /// Finishes what waits in the queue, takes no more, and leaves the search indexes.
+    /// Finishes the queued writes, accepts no more, and stops maintaining the search indexes.
     pub(crate) fn close(&self) {
         self.writers.close();
         if let Some(indexes) = self.shared.indexes.get() {
@@ -459,7 +460,7 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Finishes what waits in the queue, then closes the sessions.
+    /// Finishes the queued writes, then closes the sessions.
     fn drop(&mut self) {
         self.close();
         self.lane.close();

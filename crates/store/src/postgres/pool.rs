@@ -12,28 +12,28 @@ use super::stems::Stems;
 use super::tls::Tls;
 use crate::{Limits, Result, StoreError};
 
-/// How long a caller waits for a session before it is told to come back.
+/// How long a caller waits for a session before it is told to come back later.
 const WAIT: Duration = Duration::from_secs(10);
-/// Shortest bound on a statement: making the first tables takes longer than the shortest read should.
+/// Minimum statement timeout: creating the first tables takes longer than the shortest allowed read.
 const STATEMENT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
-/// Longest statement timeout that the engine takes: its settings are 32-bit numbers of milliseconds.
+/// Maximum statement timeout of the engine: its settings are 32-bit numbers of milliseconds.
 const STATEMENT_TIMEOUT_MAX: Duration = Duration::from_millis(i32::MAX as u64);
 /// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Rows of counts that sessions share out among themselves, over all servers.
+/// Number of slots for rows of counts that sessions share out among themselves, over all servers.
 const SLOTS: i64 = 4_096;
-/// First half of the advisory locks that hold the slots.
+/// First half of the key of the advisory locks that hold the slots.
 const SLOT_LOCK: i32 = 0x7069_6e61;
 
-/// A database and the sessions open to it.
+/// A database and its open sessions.
 pub(crate) struct Pool {
     config: Config,
     tls: Tls,
     statement_timeout: Duration,
-    /// How long a database that does not answer is tried anew, so that a failover passes unnoticed.
+    /// How long to retry a database that does not respond, so that a failover goes unnoticed.
     outage: Duration,
     n_most: usize,
-    /// Sessions that were lost so far.
+    /// Number of sessions lost so far.
     n_lost: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
@@ -45,7 +45,7 @@ pub(crate) struct Pool {
 struct State {
     idle: Vec<PgSession>,
     n_open: usize,
-    /// Since when the database does not answer: whoever comes later waits for the rest of the time only.
+    /// When the database stopped responding: later callers wait only for the rest of the time.
     down_since: Option<Instant>,
 }
 
@@ -66,8 +66,8 @@ impl Pool {
         }
     }
 
-    /// A session of its own, outside the bound, for one schema. A database that does not answer is tried again
-    /// for a while, counted from when that began.
+    /// Opens a separate session for one schema, outside the limit. A database that does not respond is retried for a
+    /// while, counted from when it stopped responding.
     pub(super) fn connect(&self, schema: &str) -> Result<PgSession> {
         loop {
             match self.connect_once(schema) {
@@ -88,7 +88,7 @@ impl Pool {
         }
     }
 
-    /// The same, tried once.
+    /// Connects with a single attempt.
     pub(super) fn connect_once(&self, schema: &str) -> Result<PgSession> {
         let mut config = self.config.clone();
         let options = format!(
@@ -106,17 +106,17 @@ impl Pool {
         Ok(session)
     }
 
-    /// How long the server lets a statement run.
+    /// Returns the statement timeout set on the server.
     pub(super) fn statement_timeout(&self) -> Duration {
         self.statement_timeout
     }
 
-    /// How many sessions were lost: when it has grown, others may be as dead without knowing.
+    /// Returns the number of lost sessions: when it has grown, others may be dead without knowing it.
     pub(super) fn n_lost(&self) -> u64 {
         self.n_lost.load(Ordering::Acquire)
     }
 
-    /// A session of one schema. Errors: none came free in time; the database does not answer.
+    /// Takes a session of one schema. Errors: none became free in time; the database does not respond.
     pub(super) fn take(&self, schema: &str) -> Result<PgSession> {
         let until = Instant::now() + WAIT;
         let mut state = self.lock();
@@ -125,7 +125,7 @@ impl Pool {
                 return Ok(state.idle.swap_remove(place));
             }
             if self.n_most <= state.n_open && !state.idle.is_empty() {
-                // The one that has waited longest makes room.
+                // The session that has been idle longest makes room.
                 drop(state.idle.remove(0));
                 state.n_open -= 1;
             }
@@ -188,7 +188,7 @@ impl Pool {
     }
 }
 
-/// The first slot that no other session holds, held until this one ends.
+/// Returns the first slot that no other session holds; it is held until this session ends.
 fn take_slot(session: &mut PgSession) -> Result<i64> {
     let sql = format!(
         "SELECT n::bigint FROM generate_series(0, {SLOTS} - 1) n WHERE pg_try_advisory_lock({SLOT_LOCK}, n) LIMIT 1"

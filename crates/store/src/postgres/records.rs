@@ -1,9 +1,9 @@
-//! The statements by which records are written: one for a record, whatever it has.
+//! The statements that write records: one statement per record, whatever the record has.
 //!
-//! A record is one row: its columns, its lists of values as arrays under GIN indexes, its body, its words as a
-//! `tsvector`. Its identifiers and links are rows of tables that all kinds share, written by the same
-//! statement. The row's only unique key is the id, so that an engine which distributes tables over machines
-//! can do so by id; kinds with unique indexes of their own stay on one machine.
+//! A record is one row: its columns, its lists of values as arrays with GIN indexes, its body, its words as a
+//! `tsvector`. Its identifiers and links are rows of tables shared by all kinds, written by the same statement. The
+//! row's only unique key is the id, so that an engine that distributes tables over machines can do so by id; kinds with
+//! unique indexes of their own stay on one machine.
 
 use crate::document::{Document, Taken, searched_text};
 use crate::session::{Cell, Row};
@@ -13,32 +13,32 @@ use crate::{Arity, Column, Kind, Record, Result, StoreError, Text, Type};
 
 use super::session::PgSession;
 
-/// The sequence number of a change: that of its transaction. Followers see changes up to the oldest
-/// transaction under way, so none comes late.
+/// The sequence number of a change: the number of its transaction. Followers see changes up to the oldest running
+/// transaction, so none appears late.
 pub(crate) const SEQUENCE: &str = "pg_current_xact_id()::text::bigint";
 
-/// A record as written: version, sequence number.
+/// The result of writing a record: version, sequence number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     pub(crate) version: i64,
     pub(crate) sequence: i64,
 }
 
-/// What a record keeps from before, when it is not new.
+/// The parts that an existing record keeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
     /// `None` for a new one.
     pub(crate) key: Option<i64>,
     pub(crate) version: i64,
-    /// `None` for that of the transaction.
+    /// `None` for the transaction's own.
     pub(crate) sequence: Option<i64>,
 }
 
-/// What an entry of an index may take: a third of a page, less what stands beside the text. Whether a longer text could
-/// be compressed to that is not asked: what is refused should not depend on it.
+/// Maximum size of an index entry: a third of a page, less the other data of the entry. Compression is not considered:
+/// whether a text is refused should not depend on it.
 const INDEXED_BYTES: usize = 2_500;
 
-/// Errors: a text that stands in an index is longer than an index of this engine can hold.
+/// Checks text lengths. Errors: an indexed text is longer than an index of this engine can hold.
 pub(super) fn check_lengths(document: &Document) -> Result<()> {
     let (kind, taken) = (document.kind, &document.taken);
     let is_indexed = |name: &str| kind.indexes.iter().any(|it| it.columns.contains(&name));
@@ -66,10 +66,10 @@ pub(super) fn check_lengths(document: &Document) -> Result<()> {
     }
 }
 
-/// Characters of an id that an error shows.
+/// Number of characters of an id shown in an error.
 const SHOWN_CHARS: usize = 200;
 
-/// The statements of a kind in this engine.
+/// Returns the statements of a kind for this engine.
 pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
     let name = kind.name;
     let record = |condition: &str| {
@@ -92,7 +92,7 @@ pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
         has: format!("SELECT 1 FROM \"k_{name}\" r WHERE r.id = ?1"),
         insert_many: Vec::new(),
         delete_many: Vec::new(),
-        // Only while the list is in the making: one that was swept meanwhile gets no more members.
+        // Only while the list is staged: one that was swept meanwhile gets no more members.
         insert_members: format!(
             "INSERT INTO \"m_{name}\" (list, position, n, body) SELECT ?1::bigint, ?2::bigint, ?3::bigint, ?4::bytea \
              FROM staging WHERE kind = '{name}' AND list = ?1 FOR KEY SHARE"
@@ -106,12 +106,12 @@ pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
     }
 }
 
-/// The columns of a kind that hold lists of values.
+/// Returns the columns of a kind that hold lists of values.
 pub(super) fn many_columns(kind: &'static Kind) -> impl Iterator<Item = (usize, &'static Column)> {
     kind.columns.iter().enumerate().filter(|(_, it)| it.arity == Arity::Many)
 }
 
-/// Numbers of parameters, given out in order.
+/// Parameter numbers, assigned in order.
 struct Marks(usize);
 
 impl Marks {
@@ -125,8 +125,9 @@ fn words(mark: &str) -> String {
     format!("to_tsvector('pinakes', {mark})")
 }
 
-/// Key or NULL, id, version, sequence or NULL, class, columns, lists of values, list and length, body, words,
-/// then identifiers and links. Gives nothing when the id or a unique value is taken.
+/// Returns the statement that inserts a record. Parameters: key or NULL, id, version, sequence or NULL, class, columns,
+/// lists of values, list and length, body, words, then identifiers and links. It returns no row when the id or a unique
+/// value is taken.
 fn insert(kind: &'static Kind) -> String {
     let name = kind.name;
     let mut marks = Marks(0);
@@ -175,7 +176,8 @@ fn insert(kind: &'static Kind) -> String {
     format!("WITH {} SELECT version, sequence FROM r", parts.join(", "))
 }
 
-/// Key, class, columns, lists of values, with `list` list and length, body, words.
+/// Returns the statement that updates a record. Parameters: key, class, columns, lists of values, with `list` list and
+/// length, body, words.
 fn update(kind: &'static Kind, list: &str) -> String {
     let mut marks = Marks(1);
     let mut sets = vec!["version = version + 1".to_owned(), format!("sequence = {SEQUENCE}")];
@@ -193,7 +195,7 @@ fn update(kind: &'static Kind, list: &str) -> String {
     format!("UPDATE \"k_{}\" SET {} WHERE key = ?1 RETURNING version, sequence", kind.name, sets.join(", "))
 }
 
-/// Key, id.
+/// Returns the statement that deletes a record. Parameters: key, id.
 fn delete(kind: &'static Kind) -> String {
     let name = kind.name;
     let mut parts = vec![format!("r AS (DELETE FROM \"k_{name}\" WHERE key = ?1 RETURNING key)")];
@@ -209,7 +211,7 @@ fn delete(kind: &'static Kind) -> String {
     )
 }
 
-/// Inserts a record; `None` when its id, or a unique value, is taken.
+/// Inserts a record; `None` when its id or a unique value is taken.
 pub(crate) fn insert_record(
     session: &mut PgSession,
     statements: &KindStatements,
@@ -228,7 +230,7 @@ pub(crate) fn insert_record(
     Ok(placed)
 }
 
-/// Notes what the transaction wrote, by which it is told from others.
+/// Records what the transaction wrote, by which it can be recognised later.
 pub(super) fn note(session: &mut PgSession, document: &Document) {
     session.mark.written = Some((document.kind.name, document.id.clone()));
 }
@@ -245,7 +247,7 @@ pub(crate) fn delete_record(
     Ok(())
 }
 
-/// Inserts many records in one flight; for each `None` when its id, or a unique value, is taken.
+/// Inserts many records in one flight; `None` for each whose id or unique value is taken.
 pub(crate) fn insert_records(
     session: &mut PgSession,
     statements: &KindStatements,
@@ -344,13 +346,13 @@ fn push_list(document: &Document, values: &mut Vec<Cell>) {
 fn push_body(document: &Document, values: &mut Vec<Cell>) {
     values.push(Cell::Blob(document.body.clone()));
     if document.kind.text != Text::None {
-        // The body was written by us: what cannot be read again has no words.
+        // We wrote the body ourselves: one that cannot be parsed has no words.
         let text = searched_text(document.kind, &document.body).unwrap_or_default();
         values.push(Cell::Text(super::words::folded(&text)));
     }
 }
 
-/// The type of a column's values.
+/// Returns the SQL type of a column's values.
 pub(crate) fn type_name(ty: Type) -> &'static str {
     match ty {
         Type::Text | Type::Folded => "text",

@@ -1,8 +1,8 @@
-//! A tenant's tables in PostgreSQL: one schema, made from what the kinds declare.
+//! A tenant's tables in PostgreSQL: one schema, created from the declarations of kinds.
 //!
-//! For a kind `x`: `k_x`, one row a record, and `m_x`, chunks of member lists. Shared by all kinds: those of the
-//! embedded engine, with the counts in rows of their own for each session (`slot`), so that writers never wait
-//! for each other's counts. By what the tables may be spread over machines says `distribution.rs`.
+//! For a kind `x`: `k_x` has one row per record, `m_x` chunks of member lists. Shared by all kinds: those of the
+//! embedded engine, with the counts in separate rows for each session (`slot`), so that writers never wait for each
+//! other's counts. `distribution.rs` says by which column each table can be distributed over machines.
 
 use std::time::Duration;
 
@@ -37,32 +37,32 @@ CREATE SEQUENCE IF NOT EXISTS keys;
 CREATE SEQUENCE IF NOT EXISTS lists;
 ";
 
-/// Words are stemmed as English, none is left out, so that both engines find the same.
+/// Words are stemmed as English and there are no stop words, so that both engines find the same.
 const SEARCH: &str = "
 CREATE TEXT SEARCH DICTIONARY pinakes_stem (TEMPLATE = snowball, Language = english);
 CREATE TEXT SEARCH CONFIGURATION pinakes (COPY = simple);
 ALTER TEXT SEARCH CONFIGURATION pinakes ALTER MAPPING FOR asciiword, word, numword, hword, hword_part, asciihword, hword_asciipart, hword_numpart, numhword WITH pinakes_stem;
 ";
 
-/// What a tenant's tables want before they can be used.
+/// Which staged lists to delete when a tenant is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sweep {
-    /// Lists in the making are somebody's.
+    /// None: staged lists may belong to a running server.
     Keep,
-    /// No server has the tenant open: what no record took over goes.
+    /// All: no server has the tenant open, so no record will take them over.
     All,
 }
 
-/// Waited for a table whose columns or indexes change: who asks for it meanwhile waits as well.
+/// Lock timeout for a table whose columns or indexes change: other users of the table wait meanwhile as well.
 const TABLE_WAIT: &str = "SET LOCAL lock_timeout = '2s'";
 const NO_TABLE_WAIT: &str = "SET LOCAL lock_timeout = 0";
-/// Pause before the next try, in which others are served.
+/// Pause before the next attempt, during which others are served.
 const TABLE_PAUSE: Duration = Duration::from_secs(1);
-/// The code of a lock that did not come in time.
+/// The error code for a lock timeout.
 pub(super) const LOCK_TIMEOUT: &str = "55P03";
 
-/// Brings a tenant's schema to what `kinds` declare. Servers that start at once wait for the first. Gives the kinds that are
-/// being made anew, and how often declarations have changed.
+/// Brings a tenant's schema into line with `kinds`. Servers that start at the same time wait for the first. Returns the
+/// kinds that are being rebuilt, and how often declarations have changed.
 ///
 /// Errors: the tables were written by a newer program.
 pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result<Applied> {
@@ -89,7 +89,7 @@ pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Swe
     }
 }
 
-/// See [`apply`].
+/// The result of [`apply`].
 type Applied = (Vec<(&'static Kind, Remake)>, i64);
 
 fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result<Applied> {
@@ -150,13 +150,13 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
     Ok((under_way, declared))
 }
 
-/// Waits for all writes under way, which go by the former declarations; those that come see that these have changed.
+/// Waits for all running writes, which follow the former declarations; later ones see that these have changed.
 fn keep_writers_out(session: &mut Session<'_>) -> Result<()> {
     session.batch(&format!("{TABLE_WAIT}; LOCK TABLE kind IN EXCLUSIVE MODE; {NO_TABLE_WAIT}"))
 }
 
-/// Makes the declared indexes that are missing and drops those that no declaration asks for any more, while
-/// others read and write. One server does; others go on without.
+/// Builds the missing declared indexes and drops those no longer declared, while others read and write. One server does
+/// this; others go on without.
 pub(super) fn bring_indexes(pg: &mut PgSession, kinds: &[&'static Kind]) -> Result<()> {
     pg.begin_none();
     let lock = "SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(current_schema() || '/indexes', 0)) THEN 1::bigint ELSE 0 END";
@@ -195,7 +195,7 @@ fn bring_indexes_of(session: &mut Session<'_>, kind: &'static Kind) -> Result<()
 }
 
 fn sweep_lists(session: &mut Session<'_>, which: &str) -> Result<()> {
-    // First the mark, then the members: a write of a dead server may still end in taking the list over.
+    // First the mark, then the members: a write of a dead server may still succeed in taking the list over.
     let sql = format!("DELETE FROM staging WHERE {which} RETURNING kind, list");
     let left = session.all(&sql, &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
     for (kind, list) in left {
@@ -231,7 +231,7 @@ fn create_table(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
          ALTER TABLE \"k_{name}\" ALTER body SET STORAGE EXTERNAL;{words}
          CREATE INDEX \"{key}\" ON \"k_{name}\" (key);
          CREATE INDEX \"{sequence}\" ON \"k_{name}\" (sequence)",
-        // Lists of different words hardly shrink: trying costs more than storing them.
+        // Lists of distinct words hardly compress: trying costs more than storing them.
         words = if kind.text == Text::None {
             String::new()
         } else {
@@ -243,7 +243,7 @@ fn create_table(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     ))
 }
 
-/// Makes the table of a kind's members, if it has some.
+/// Creates the table of a kind's members, if it has any.
 fn create_members(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     if kind.members.is_none() {
         return Ok(());
@@ -259,7 +259,7 @@ fn collation(column: &Column) -> &'static str {
     if matches!(column.ty, crate::Type::Text | crate::Type::Folded) { " COLLATE \"C\"" } else { "" }
 }
 
-/// A name within the engine's 63 bytes.
+/// Shortens a name to the engine's 63 bytes.
 fn short(name: &str) -> String {
     const NAME_BYTES_MAX: usize = 63;
     if name.len() <= NAME_BYTES_MAX {
@@ -269,12 +269,12 @@ fn short(name: &str) -> String {
     format!("{}_{hash:016x}", name.chars().take(40).collect::<String>())
 }
 
-/// 63 bits of a name, by which a long one is told from others.
+/// Returns 63 bits of hash, which distinguish a shortened name from others.
 fn name_hash(name: &str) -> i64 {
     (crate::document::fnv(name.as_bytes(), 0) >> 1).max(1).cast_signed()
 }
 
-/// Makes the indexes that queries use; those that exist stay. Each ends in the key, which orders ties.
+/// Creates the missing indexes that queries use. Each ends in the key, which orders ties.
 pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     for (name, definition) in indexes(kind) {
         session.batch(&definition.replace("{name}", &name))?;
@@ -282,7 +282,7 @@ pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> 
     Ok(())
 }
 
-/// Makes some of them.
+/// Creates a part of them.
 pub(crate) fn create_share(session: &mut Session<'_>, kind: &'static Kind, share: IndexShare) -> Result<()> {
     let words = words_index(kind);
     for (name, definition) in indexes(kind) {
@@ -298,7 +298,7 @@ fn words_index(kind: &Kind) -> String {
     short(&format!("t_{}", kind.name))
 }
 
-/// Takes the declared indexes away, for a bulk load.
+/// Drops the declared indexes, for a bulk load.
 pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     for (name, _) in indexes(kind) {
         session.batch(&format!("DROP INDEX IF EXISTS \"{name}\""))?;
@@ -306,7 +306,7 @@ pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Re
     Ok(())
 }
 
-/// (name, definition) of each index, the name's place in the definition marked.
+/// Returns (name, definition) of each index, with a placeholder for the name in the definition.
 fn indexes(kind: &'static Kind) -> Vec<(String, String)> {
     let mut list = Vec::new();
     for index in kind.indexes {
@@ -345,8 +345,8 @@ fn ordered(kind: &Kind, index: &Index) -> String {
     )
 }
 
-/// Brings the table of a kind to its declaration without reading a row: columns that are not asked for, or are to be made, go,
-/// those that are to be made come empty.
+/// Brings the table of a kind into line with its declaration without reading a row: columns that are obsolete or to be
+/// rebuilt are dropped, those to be rebuilt are added empty.
 pub(crate) fn reshape(session: &mut Session<'_>, kind: &'static Kind, parts: &Reshaped) -> Result<()> {
     let table = format!("\"k_{}\"", kind.name);
     session.batch(TABLE_WAIT)?;
@@ -403,7 +403,7 @@ pub(crate) fn reshape(session: &mut Session<'_>, kind: &'static Kind, parts: &Re
     session.execute(sql, &[kind.name.into(), UNDER_WAY.into()]).map(|_| ())
 }
 
-/// Whether all declared indexes are there, and can be used.
+/// Returns whether all declared indexes exist and are valid.
 pub(crate) fn has_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<bool> {
     let sql = "SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
                WHERE i.indrelid = to_regclass(?1) AND i.indisvalid";
@@ -411,7 +411,7 @@ pub(crate) fn has_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Res
     Ok(indexes(kind).iter().all(|it| found.contains(&it.0)))
 }
 
-/// The indexes that every kind has.
+/// Returns the indexes that every kind has.
 fn fixed_indexes(kind: &Kind) -> [String; 3] {
     ["id", "key", "sequence"].map(|it| short(&format!("i_{}_{it}", kind.name)))
 }

@@ -1,9 +1,9 @@
 //! One connection to PostgreSQL, driven by the thread that uses it.
 //!
-//! The store's closures are synchronous, so a session blocks: it polls the connection and the answer
-//! together on a runtime of its own, and no other thread is woken on the way. A transaction begins in the
-//! same flight as its first statement, and the statement that writes the counts flies with the commit: a
-//! statement costs one round trip, a transaction none of its own.
+//! The store's closures are synchronous, so a session blocks: it polls the connection and the answer together on a
+//! runtime of its own, and no other thread is woken for this. A transaction begins in the same flight as its first
+//! statement, and the statement that writes the counts is sent with the commit: a statement costs one round trip, a
+//! transaction none of its own.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -29,21 +29,21 @@ use crate::{Result, StoreError};
 
 /// Prepared statements kept per session.
 const STATEMENTS: usize = 512;
-/// How long after the server's own bound a session still waits for an answer.
+/// How long a session waits for an answer beyond the server's own time limit.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a migration or an index may take.
+/// Time limit for migrations and index builds.
 const UNBOUNDED: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What a session is in the middle of.
+/// The phase of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No transaction: each statement stands alone.
+    /// No transaction: each statement is on its own.
     Autocommit,
-    /// One statement may stand alone; a second needs the snapshot of the first.
+    /// One statement may be on its own; a second needs the snapshot of the first.
     OneStatement,
-    /// That statement was run.
+    /// That statement has run.
     OneStatementRun,
-    /// A transaction will begin with the next statement.
+    /// A transaction begins with the next statement.
     Due(&'static str),
     /// A transaction is under way.
     Begun,
@@ -56,54 +56,54 @@ pub(crate) struct PgSession {
     connection: Connection<Socket, Stream>,
     statements: HashMap<String, Statement>,
     phase: Phase,
-    /// When the closure under way must be done.
+    /// Deadline of the current closure.
     deadline: Option<Instant>,
-    /// How long an answer is waited for.
+    /// How long to wait for an answer.
     waiting: Duration,
-    /// The same, of a new transaction.
+    /// How long to wait for an answer in a new transaction.
     usual_waiting: Duration,
-    /// Which rows of the counts are this session's own.
+    /// Identifies the rows of counts that belong to this session.
     pub(crate) slot: i64,
-    /// The schema that it works in.
+    /// The schema in which it works.
     pub(super) schema: String,
-    /// Whether the transaction under way lost against another and must run again.
+    /// Whether the current transaction conflicted with another and must be retried.
     pub(super) is_conflict: bool,
-    /// Whether a statement of the transaction under way failed: it can only be undone.
+    /// Whether a statement of the current transaction failed: it can only be rolled back.
     pub(super) is_failed: bool,
-    /// Whether a closure that promised one statement asked for more.
+    /// Whether a closure that promised one statement needed more.
     pub(super) wants_snapshot: bool,
-    /// Whether the connection is of no more use.
+    /// Whether the connection is unusable.
     pub(super) is_broken: bool,
-    /// How many rows, statements without rows included, the transaction under way has changed.
+    /// Number of rows that the current transaction has changed; a statement without rows counts as well.
     pub(super) n_changes: u64,
-    /// What a new session asks for if the commit is not answered.
+    /// What a new session looks for if the commit is not acknowledged.
     pub(super) mark: Mark,
-    /// What is known of words, shared by all sessions of the database.
+    /// The known words, shared by all sessions of the database.
     pub(super) stems: Arc<Stems>,
-    /// Whether some of the records that were last written together were there already.
+    /// Whether some of the records last written together existed already.
     pub(super) met_taken: bool,
-    /// Of a standby: until when what it has replayed is known to be recent enough.
+    /// Of a standby: until when its replayed state is known to be recent enough.
     pub(super) recent_until: Option<Instant>,
-    /// How often declarations may have changed for what is read to mean what it seems to.
+    /// The number of declaration changes for which results are valid.
     declared: Option<i64>,
 }
 
-/// Tells a transaction from all others, afterwards.
+/// Identifies a transaction afterwards.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mark {
     /// Its number.
     pub(super) xid: Option<i64>,
     /// How often declarations had changed when it began.
     pub(super) declared: i64,
-    /// Whether a kind was being made anew when it began, as far as its beginning asked for that.
+    /// Whether a kind was being rebuilt when it began, if its first statement asked for that.
     is_making: bool,
-    /// Kind and id of the record that it wrote last.
+    /// Kind and id of the record that it last wrote.
     pub(super) written: Option<(&'static str, String)>,
 }
 
 impl Mark {
-    /// Takes what the beginning of a transaction says: its number, how often declarations have changed, whether kinds are
-    /// being made anew.
+    /// Reads the result of a transaction's first statement: its number, how often declarations have changed, whether
+    /// kinds are being rebuilt.
     fn begin(&mut self, begun: &[SimpleQueryMessage]) {
         self.xid = number_of(begun, 0);
         self.declared = number_of(begun, 1).unwrap_or(0);
@@ -112,7 +112,7 @@ impl Mark {
 }
 
 impl PgSession {
-    /// Connects. Errors: no server answers in time, or refuses.
+    /// Connects. Errors: no server responds in time, or it refuses the connection.
     pub(super) fn connect(
         config: &Config,
         tls: &Tls,
@@ -123,7 +123,7 @@ impl PgSession {
         let runtime = Driver::new()?;
         let n_hosts = u32::try_from(config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
         let each = config.get_connect_timeout().copied().unwrap_or(PATIENCE);
-        // The bound of a host ends with its connection; who then says nothing is waited for this long.
+        // The time limit of a host ends once it is connected; a server that then stays silent is given this long.
         let waiting = each.saturating_mul(n_hosts).saturating_add(each);
         let connect = async { tokio::time::timeout(waiting, config.connect(tls.clone())).await };
         let connected = runtime.block_on(connect)?;
@@ -155,7 +155,7 @@ impl PgSession {
         })
     }
 
-    /// Gives back what the session holds of the database as a whole, and waits a while until it is done.
+    /// Releases what the session holds of the database as a whole, and waits briefly until that is done.
     pub(super) fn release(&mut self) {
         if !self.is_broken {
             self.start(Phase::Autocommit, None);
@@ -166,29 +166,29 @@ impl PgSession {
         }
     }
 
-    /// Gives up what is read if this is a session of a standby; see [`super::Postgres::read_lagging`].
+    /// Gives up the current read if this is a session of a standby; see [`super::Postgres::read_lagging`].
     pub(crate) fn leave_standby(&mut self) -> bool {
         let is_standby = self.recent_until.is_some();
         self.is_conflict |= is_standby;
         is_standby
     }
 
-    /// Promises that one statement follows.
+    /// Announces a single statement.
     pub(super) fn expect_one(&mut self, deadline: Instant) {
         self.start(Phase::OneStatement, Some(deadline));
     }
 
-    /// A transaction begins with the next statement.
+    /// Makes the next statement begin a transaction.
     pub(super) fn begin(&mut self, begin: &'static str, deadline: Option<Instant>) {
         self.start(Phase::Due(begin), deadline);
     }
 
-    /// Each statement stands alone.
+    /// Puts the session into autocommit mode.
     pub(crate) fn begin_none(&mut self) {
         self.start(Phase::Autocommit, None);
     }
 
-    /// Waits for answers as long as they take, until the next transaction.
+    /// Waits for answers without a time limit until the next transaction.
     pub(super) fn wait_long(&mut self) {
         self.waiting = UNBOUNDED;
     }
@@ -201,7 +201,7 @@ impl PgSession {
         (self.n_changes, self.mark, self.declared) = (0, Mark::default(), None);
     }
 
-    /// What is read from here on means what it seems to if declarations have changed so often; else it is refused.
+    /// Requires that declarations have changed exactly this often; otherwise what is read from here on is refused.
     ///
     /// Errors: they have changed more often; a read of one statement, which cannot tell, needs a snapshot.
     pub(crate) fn require_declared(&mut self, declared: i64) -> Result<()> {
@@ -217,7 +217,8 @@ impl PgSession {
         }
     }
 
-    /// Errors: the transaction that has begun does not see what is meant. A standby that is behind is left for the primary.
+    /// Checks the number of declaration changes. Errors: the transaction sees another number than expected. A standby
+    /// that is behind is left for the primary.
     fn look_at_mark(&mut self) -> Result<()> {
         let is_other = self.declared.is_some_and(|it| it != self.mark.declared);
         if (is_other || self.mark.is_making) && self.leave_standby() {
@@ -226,7 +227,7 @@ impl PgSession {
         if is_other { Err(outdated()) } else { Ok(()) }
     }
 
-    /// Ends a transaction of reads, or undoes one; waits for nothing.
+    /// Ends a read transaction, or rolls a transaction back, without waiting.
     pub(super) fn end(&mut self) {
         if self.phase == Phase::Begun {
             let Self { runtime, client, connection, .. } = self;
@@ -243,10 +244,10 @@ impl PgSession {
         self.deadline = None;
     }
 
-    /// Commits, after a last statement that flies with the commit.
+    /// Commits, after a last statement sent together with the commit.
     ///
-    /// Errors: [`StoreError::Conflict`] when it must run again; [`StoreError::Uncertain`] when the connection
-    /// was lost in the middle of the commit.
+    /// Errors: [`StoreError::Conflict`] when the transaction must be retried; [`StoreError::Uncertain`] when the
+    /// connection was lost during the commit.
     pub(crate) fn commit(&mut self, last: Option<(&str, &[Cell])>) -> Result<()> {
         match self.phase {
             Phase::Begun => {}
@@ -268,7 +269,7 @@ impl PgSession {
         })
     }
 
-    /// When the last statement fails, the commit behind it undoes the transaction.
+    /// When the last statement fails, the commit after it rolls the transaction back.
     fn commit_with(&mut self, sql: &str, values: &[Cell]) -> Result<()> {
         let statement = self.prepare(sql)?;
         self.begin_now()?;
@@ -282,7 +283,7 @@ impl PgSession {
         })
     }
 
-    /// Runs a statement whose failure leaves the transaction as it was.
+    /// Runs a statement under a savepoint, so that its failure leaves the transaction as it was.
     pub(crate) fn guarded(
         &mut self,
         sql: &str,
@@ -300,13 +301,13 @@ impl PgSession {
         result
     }
 
-    /// Goes back to where the savepoint `guarded` was set.
+    /// Rolls back to the savepoint set by `guarded`.
     pub(super) fn undo_guarded(&mut self) -> Result<()> {
         self.is_failed = false;
         self.batch("ROLLBACK TO guarded; RELEASE guarded")
     }
 
-    /// Lifts the bounds on how long the transaction under way, or the session, may work.
+    /// Removes the time limits on the current transaction or the session.
     pub(crate) fn unbounded(&mut self) -> Result<()> {
         self.deadline = None;
         self.waiting = UNBOUNDED;
@@ -324,7 +325,7 @@ impl PgSession {
         self.wait(|client| client.batch_execute(sql))
     }
 
-    /// Runs a statement, gives the number of rows it changed.
+    /// Runs a statement and returns the number of rows it changed.
     pub(crate) fn execute(&mut self, sql: &str, values: &[Cell]) -> Result<usize> {
         let mut n = 0;
         let changed = self.run(sql, values, |_| {
@@ -334,7 +335,7 @@ impl PgSession {
         Ok(changed.map_or(n, |changed| usize::try_from(changed).unwrap_or(usize::MAX)))
     }
 
-    /// Runs a query and hands each row to `visit` until it breaks.
+    /// Runs a query and passes each row to `visit` until it breaks.
     pub(crate) fn rows(
         &mut self,
         sql: &str,
@@ -352,7 +353,8 @@ impl PgSession {
     ) -> Result<Option<u64>> {
         self.enter()?;
         if self.declared.is_some() && !self.statements.contains_key(sql) {
-            // Where another program has changed the tables, the statement cannot be prepared: that one is to be told.
+            // Where another program has changed the tables, preparing the statement fails: the caller must learn of the
+            // change instead.
             self.begin_now()?;
         }
         let statement = self.prepare(sql)?;
@@ -373,7 +375,7 @@ impl PgSession {
                     mark.begin(&begun?);
                     let is_other = declared.is_some_and(|it| it != mark.declared);
                     if is_other || (is_standby && mark.is_making) {
-                        // Said below: no row is looked at.
+                        // The caller gets the error below: no row is read.
                         return Ok(None);
                     }
                     rows
@@ -411,7 +413,7 @@ impl PgSession {
         }
     }
 
-    /// Copies rows, given in chunks of binary form, into a table.
+    /// Copies rows in binary chunks into a table.
     pub(super) fn copy_in(
         &mut self,
         sql: &str,
@@ -428,7 +430,7 @@ impl PgSession {
                 match chunk {
                     Ok(chunk) => copy.send(chunk).await?,
                     Err(error) => {
-                        // Not being finished, it fails as a whole.
+                        // Because it is not finished, the COPY fails as a whole.
                         refused = Some(error);
                         return Ok(());
                     }
@@ -445,7 +447,7 @@ impl PgSession {
         }
     }
 
-    /// Runs one statement for each of many lists of values, in one flight; gives the rows of each.
+    /// Runs one statement for each of many lists of values in one flight; returns the rows of each.
     pub(crate) fn many<T>(
         &mut self,
         sql: &str,
@@ -468,7 +470,7 @@ impl PgSession {
         answers.iter().map(|row| row.as_ref().map(|row| make(Row::Postgres(row))).transpose()).collect()
     }
 
-    /// Looks whether another statement may run, and changes the phase.
+    /// Checks that another statement may run, and changes the phase.
     fn enter(&mut self) -> Result<()> {
         if self.is_broken {
             return Err(StoreError::Unavailable("the connection was lost".into()));
@@ -497,7 +499,7 @@ impl PgSession {
         Ok(())
     }
 
-    /// Prepares a statement, once.
+    /// Prepares a statement, or returns the cached one.
     pub(super) fn prepare(&mut self, sql: &str) -> Result<Statement> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
@@ -511,12 +513,12 @@ impl PgSession {
         Ok(statement)
     }
 
-    /// Runs what uses the client by itself until it is done, or the connection has ended.
+    /// Runs a closure that uses the client directly until it is done or the connection has ended.
     pub(super) fn serve(&mut self, serve: impl AsyncFnOnce(&Client)) -> Result<()> {
         let Self { runtime, client, connection, .. } = self;
         let mut served = pin!(serve(client));
         let both = poll_fn(|context| {
-            // What has come in is looked at, and what is asked then goes out at once.
+            // Received data is processed first, so that the next request is sent at once.
             let is_over = drive(connection, context).is_some();
             let is_done = served.as_mut().poll(context).is_ready();
             let is_over = is_over || is_done || drive(connection, context).is_some();
@@ -525,7 +527,7 @@ impl PgSession {
         runtime.block_on(both)
     }
 
-    /// Polls the connection and `ask`'s answer until it is there.
+    /// Polls the connection and the answer to `ask` until it arrives.
     fn wait<'s, T, F>(&'s mut self, ask: impl FnOnce(&'s Client) -> F) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, tokio_postgres::Error>> + 's,
@@ -573,7 +575,7 @@ impl PgSession {
     }
 }
 
-/// A number that statements sent as text gave, by its place in the row, if they gave one.
+/// Returns a number from the result of statements sent as text, by its column, if there is one.
 fn number_of(messages: &[SimpleQueryMessage], place: usize) -> Option<i64> {
     messages.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.try_get(place).ok()??.parse().ok(),
@@ -581,7 +583,8 @@ fn number_of(messages: &[SimpleQueryMessage], place: usize) -> Option<i64> {
     })
 }
 
-/// The statement with this engine's parameters: `?3` is `$3`. The store's statements hold no `?` else.
+/// Returns the statement with this engine's parameter syntax: `?3` becomes `$3`. The store's statements contain no
+/// other `?`.
 pub(super) fn numbered(sql: &str) -> String {
     sql.replace('?', "$")
 }

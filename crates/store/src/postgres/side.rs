@@ -1,8 +1,8 @@
-//! The session beside the others: makes the tables, holds the sign that the tenant is open, stores classes.
+//! A separate session that creates the tables, holds the mark that the tenant is open, and stores classes.
 //!
-//! A class is stored at once, in a transaction of its own: it never changes and says nothing of any record, so
-//! writers need not wait for each other's commits to use it. One server adds at a time, so that the rows of
-//! classes are committed in their order and whoever has read up to one has read all before it.
+//! A class is stored at once, in a transaction of its own: it never changes and reveals nothing about any record, so
+//! writers need not wait for each other's commits to use it. One server adds at a time, so that the rows of classes are
+//! committed in order and a reader who has read up to one has read all before it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ pub(crate) struct Side {
     pool: Arc<Pool>,
     schema: String,
     session: Mutex<Option<PgSession>>,
-    /// Sessions that the pool had lost when this one was last seen alive.
+    /// Number of sessions that the pool had lost when this one was last seen alive.
     n_lost: AtomicU64,
 }
 
@@ -33,9 +33,9 @@ impl Side {
         Self { pool, schema: schema.to_owned(), session: Mutex::new(None), n_lost: AtomicU64::new(0) }
     }
 
-    /// Brings the tables to the declared kinds and says that the tenant is open.
+    /// Brings the tables into line with the declared kinds and marks the tenant as open.
     ///
-    /// Gives the kinds that are being made anew, and how often declarations have changed.
+    /// Returns the kinds that are being rebuilt, and how often declarations have changed.
     pub(super) fn open(&self, kinds: &[&'static Kind]) -> Result<(Vec<(&'static Kind, Remake)>, i64)> {
         let mut session = self.pool.connect(&self.schema)?;
         match open_in(&mut session, kinds) {
@@ -50,16 +50,16 @@ impl Side {
         }
     }
 
-    /// Takes the sign down that the tenant is open; when this returns, the database knows. One that does not answer
-    /// takes it down itself when it notices that the connection is gone.
+    /// Removes the mark that the tenant is open; when this returns, the database has removed it. A database that does
+    /// not respond removes it itself when it notices the lost connection.
     pub(super) fn close(&self) {
         if let Some(session) = self.lock().take() {
             end_apart(session);
         }
     }
 
-    /// Puts the sign up again if it may have been lost with the server that held it. Costs nothing unless sessions
-    /// were lost since it was last looked for.
+    /// Restores the mark if it may have been lost with the server that held it. Costs nothing unless sessions were lost
+    /// since the last check.
     pub(super) fn stay(&self) -> Result<()> {
         let n_lost = self.pool.n_lost();
         if self.n_lost.load(Ordering::Acquire) == n_lost {
@@ -68,7 +68,7 @@ impl Side {
         let mut place = self.lock();
         if let Some(session) = place.as_mut().filter(|it| !it.is_broken) {
             session.begin_none();
-            // Whether it answers is all that matters: a session that does not is broken now.
+            // Only whether it responds matters: a session that does not is now marked as broken.
             session.batch("SELECT 1").ok();
         }
         self.alive(&mut place)?;
@@ -76,7 +76,7 @@ impl Side {
         Ok(())
     }
 
-    /// The session, made anew when it was lost.
+    /// Returns the session, reconnecting if it was lost.
     fn alive<'s>(&self, place: &'s mut Option<PgSession>) -> Result<&'s mut PgSession> {
         if place.as_ref().is_none_or(|it| it.is_broken) {
             let mut session = self.pool.connect(&self.schema)?;
@@ -90,7 +90,7 @@ impl Side {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the class of a record, if it is new.
+    /// Stores the class of a record if it is new.
     ///
     /// Errors: its number stands for other class fields.
     pub(crate) fn ensure_class(&self, classes: &Classes, kind: &'static Kind, taken: &Taken) -> Result<()> {
@@ -111,9 +111,9 @@ impl Side {
     }
 }
 
-/// Waits a moment until no server has the tenant of a schema open, and keeps others from opening it.
+/// Waits briefly until no server has the tenant of a schema open, and keeps others from opening it.
 ///
-/// Errors: one has.
+/// Errors: a server has it open.
 pub(super) fn alone_with(session: &mut Session<'_>, schema: &str, tenant: &str) -> Result<()> {
     let sql = "SELECT pg_try_advisory_lock(hashtextextended(?1 || '/open', 0))";
     let until = Instant::now() + LEAVING;
@@ -128,7 +128,7 @@ pub(super) fn alone_with(session: &mut Session<'_>, schema: &str, tenant: &str) 
     Ok(())
 }
 
-/// Ends what [`alone_with`] began.
+/// Releases the lock of [`alone_with`].
 pub(super) fn leave(session: &mut Session<'_>, schema: &str) -> Result<()> {
     let sql = "SELECT pg_advisory_unlock(hashtextextended(?1 || '/open', 0))";
     session.first(sql, &[schema.into()], |_| Ok(())).map(|_| ())
@@ -148,14 +148,15 @@ fn open_in(session: &mut PgSession, kinds: &[&'static Kind]) -> Result<(Vec<(&'s
     if is_alone {
         session.batch(NOT_ALONE)?;
     }
-    // Others may open the tenant meanwhile. Those that are made anew get their indexes when they have their columns.
+    // Others may open the tenant meanwhile. Kinds that are being rebuilt get their indexes when they have their
+    // columns.
     let made = kinds.iter().copied().filter(|kind| !under_way.iter().any(|it| it.0.name == kind.name));
     schema::bring_indexes(session, &made.collect::<Vec<_>>())?;
     Ok((under_way, declared))
 }
 
-/// Waits until the session may say that its tenant is open. It asks again and again rather than in one statement: a
-/// statement that waits holds a snapshot, for which a server that makes an index waits in turn.
+/// Waits until the session can mark its tenant as open. It polls rather than waiting in one statement: a waiting
+/// statement holds a snapshot, which a server that builds an index waits for in turn.
 fn be_present(session: &mut PgSession) -> Result<()> {
     let until = Instant::now() + OPENING;
     while !is_true(session, PRESENT)? {
@@ -171,7 +172,7 @@ fn be_present(session: &mut PgSession) -> Result<()> {
     Ok(())
 }
 
-/// Ends a session that holds advisory locks. On a thread of its own: a runtime's thread must not wait for another's.
+/// Ends a session that holds advisory locks, on a separate thread: a runtime's thread must not wait for another's.
 fn end_apart(mut session: PgSession) {
     let end = move || session.release();
     let waited = std::thread::Builder::new().name("store-close".to_owned()).spawn(end).map(JoinHandle::join);
@@ -185,14 +186,14 @@ fn is_true(session: &mut PgSession, sql: &str) -> Result<bool> {
     Ok(Session::Postgres(session).first(&sql, &[], |row| row.int(0))? == Some(1))
 }
 
-/// How long another server may be alone with the tenant while it opens it.
+/// How long another server may hold the tenant exclusively while it opens it.
 const OPENING: Duration = Duration::from_secs(600);
-/// How long a tenant that is to be removed may still be closing elsewhere.
+/// How long to wait for other servers to close a tenant that is to be removed.
 const LEAVING: Duration = Duration::from_secs(2);
-/// Pause between two looks whether it is done.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Says that a server has the tenant open, as long as the session lives.
+/// Marks the tenant as open in this server, as long as the session lives.
 const PRESENT: &str = "pg_try_advisory_lock_shared(hashtextextended(current_schema() || '/open', 0))";
-/// Finds out whether no server has.
+/// Tests that no server has the tenant open.
 const ALONE: &str = "pg_try_advisory_lock(hashtextextended(current_schema() || '/open', 0))";
 const NOT_ALONE: &str = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/open', 0))";

@@ -1,9 +1,9 @@
-//! Reads from a standby that is behind its primary by no more than a bound.
+//! Reads from a standby whose lag is within a limit.
 //!
-//! How far behind a standby is cannot be learnt from it alone: one that hears nothing any more believes that it has
-//! everything. So the primary is asked now and then for its place in the log, and when: a standby that has replayed up to
-//! such a place holds at least what was committed by that moment. What is not known to be recent enough, because the
-//! standby lags, is gone, or the primary was not heard of, is read from the primary.
+//! A standby alone cannot tell its lag: one that receives nothing any more believes that it has everything. So the
+//! primary is asked now and then for its position in the log, with the time: a standby that has replayed up to such a
+//! position has at least everything committed by that time. If the state is not known to be recent enough, because the
+//! standby lags, is gone, or the primary was not reached, the primary is read.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,14 +18,14 @@ use super::tls::Tls;
 use crate::session::Session;
 use crate::{Limits, Result, StoreError};
 
-/// Places in the primary's log that are remembered.
+/// Maximum number of remembered positions in the primary's log.
 const POSITIONS_MAX: usize = 16;
-/// Into how many parts the bound is divided: the primary is asked once in each of them at most.
+/// Number of parts into which the limit is divided: the primary is asked at most once in each.
 const PARTS: u32 = 4;
-/// How long a standby that did not answer is left alone.
+/// How long a standby that did not respond is left alone.
 const REST: Duration = Duration::from_secs(2);
 
-/// The standbys of a database, and what is known of its primary.
+/// The standbys of a database, and what is known about its primary.
 pub(super) struct Standby {
     pool: Pool,
     bound: Duration,
@@ -34,27 +34,27 @@ pub(super) struct Standby {
 
 #[derive(Default)]
 struct State {
-    /// When the primary was at which place of its log, the newest last.
+    /// Known positions of the primary in its log, with their times, the newest last.
     heard: VecDeque<(Instant, i64)>,
-    /// Until when no standby is asked.
+    /// Until when no standby is used.
     resting_until: Option<Instant>,
 }
 
 impl Standby {
-    /// `None` when the bound is 0, or the URL names one host: there is none to read from.
+    /// Returns the standbys; `None` when the limit is 0, or the URL names only one host.
     pub(super) fn of(config: &Config, tls: &Tls, limits: &Limits) -> Option<Self> {
         if limits.standby_lag_ms == 0 || config.get_hosts().len() < 2 {
             return None;
         }
         let mut config = config.clone();
         config.target_session_attrs(TargetSessionAttrs::ReadOnly);
-        // One that is not there is not waited for: the primary is.
+        // An absent standby is not waited for: the primary is read instead.
         let limits = Limits { database_wait_ms: 0, ..limits.clone() };
         let pool = Pool::new(config, tls.clone(), &limits);
         Some(Self { pool, bound: Duration::from_millis(limits.standby_lag_ms), state: Mutex::default() })
     }
 
-    /// A session of a standby that is recent enough; `None` when there is none.
+    /// Returns a session of a standby that is recent enough; `None` when there is none.
     pub(super) fn session(&self, primary: &Pool, schema: &str) -> Option<PgSession> {
         let now = Instant::now();
         {
@@ -62,7 +62,7 @@ impl Standby {
             if state.resting_until.is_some_and(|until| now < until) {
                 return None;
             }
-            // Whoever comes while this one finds out goes to the primary.
+            // Other callers go to the primary while this one finds out.
             state.resting_until = (self.pool.n_idle(schema) == 0).then(|| now + REST);
         }
         let taken = self.hear(primary, schema).and_then(|()| self.pool.take(schema));
@@ -78,7 +78,7 @@ impl Standby {
         if session.recent_until.is_none_or(|until| until <= now) {
             match replayed(&mut session) {
                 Ok(Some(place)) => session.recent_until = self.recent_until(place),
-                // It is no standby any more, or of no use.
+                // It is no longer a standby, or unusable.
                 Ok(None) | Err(_) => session.is_broken = true,
             }
         }
@@ -89,7 +89,7 @@ impl Standby {
         None
     }
 
-    /// Takes back what [`Standby::session`] gave.
+    /// Takes back a session from [`Standby::session`].
     pub(super) fn give_back(&self, session: PgSession) {
         self.pool.give_back(session);
     }
@@ -99,7 +99,7 @@ impl Standby {
         self.pool.close(schema);
     }
 
-    /// Asks the primary where it is, unless that was done a moment ago.
+    /// Asks the primary for its position unless that was done a moment ago.
     fn hear(&self, primary: &Pool, schema: &str) -> Result<()> {
         let begun = Instant::now();
         let is_due = |state: &State| state.heard.back().is_none_or(|it| self.bound / PARTS <= begun - it.0);
@@ -114,7 +114,7 @@ impl Standby {
         let place =
             place?.ok_or_else(|| StoreError::Damaged("the primary told no place in its log".into()))?;
         let mut state = self.lock();
-        // The place is that of a moment after `begun`.
+        // The position is that of a moment after `begun`.
         state.heard.push_back((begun, place));
         if POSITIONS_MAX < state.heard.len() {
             state.heard.pop_front();
@@ -122,7 +122,7 @@ impl Standby {
         Ok(())
     }
 
-    /// Until when what has been replayed up to a place is recent enough.
+    /// Returns until when a state replayed up to a position is recent enough.
     fn recent_until(&self, place: i64) -> Option<Instant> {
         self.lock().heard.iter().rev().find(|it| it.1 <= place).map(|it| it.0 + self.bound)
     }
@@ -132,7 +132,7 @@ impl Standby {
     }
 }
 
-/// Up to where a standby has replayed the log; `None` when it is none.
+/// Returns up to which position a standby has replayed the log; `None` when it is not a standby.
 fn replayed(session: &mut PgSession) -> Result<Option<i64>> {
     session.begin_none();
     let sql = "SELECT CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0')::bigint END";

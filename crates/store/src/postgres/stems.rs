@@ -1,9 +1,9 @@
-//! Words of records as a `tsvector`, made here from what the database once said of each word.
+//! Words of records as a `tsvector`, built here from what the database has said about each word before.
 //!
-//! To parse and stem a text costs the database more than to store it, and records of a site use the same few thousand
-//! words. So the database is asked what it makes of a word when it is first met; after that a text is looked up, and what
-//! comes out is to the byte what `to_tsvector` would have made of it. A text with a word of which the database makes
-//! anything but one lexeme is left to the database as a whole.
+//! Parsing and stemming a text costs the database more than storing it, and the records of a site use the same few
+//! thousand words. So the database is asked about a word when it is first seen; after that, texts are built from the
+//! cache, and the result is byte for byte what `to_tsvector` would have returned. A text with a word that the database
+//! does not turn into exactly one lexeme is left to the database as a whole.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
@@ -14,31 +14,31 @@ use super::session::PgSession;
 use crate::session::{Cell, Session};
 use crate::{Result, StoreError};
 
-/// Words remembered at most; beyond, all are forgotten.
+/// Maximum number of cached words; beyond, all are forgotten.
 const KNOWN: usize = 200_000;
-/// Unknown words of which a flight asks at most, for each text and besides: texts of nothing but new words are made by
-/// the database with less work.
+/// Maximum number of unknown words asked about in a flight, per text and in addition: texts of only new words are
+/// cheaper to build in the database.
 const ASKED_EACH: usize = 4;
 const ASKED_BESIDES: usize = 4_096;
-/// Longest word that is looked up, in bytes; the database leaves longer ones out.
+/// Maximum length in bytes of a word that is looked up; the database leaves longer ones out.
 const WORD_BYTES: usize = 1_024;
-/// Places of one lexeme at most, and the last place that is told from those behind it (`MAXNUMPOS`, `MAXENTRYPOS` of
-/// PostgreSQL's `ts_type.h`).
+/// Maximum number of positions of one lexeme, and the last position that is distinguished from later ones (`MAXNUMPOS`,
+/// `MAXENTRYPOS` of PostgreSQL's `ts_type.h`).
 const PLACES: usize = 255;
 const LAST_PLACE: u16 = 16_383;
 
-/// What is known of words, for all sessions of a database.
+/// The cached words, for all sessions of a database.
 #[derive(Default)]
 pub(super) struct Stems(RwLock<HashMap<Box<str>, Stem>>);
 
-/// What the database makes of a word.
+/// What the database turns a word into.
 enum Stem {
     Lexeme(Box<str>),
-    /// Nothing, or more than one lexeme.
+    /// No lexeme, or more than one.
     Odd,
 }
 
-/// Texts of words apart by blanks as values of type `tsvector` in binary form, in the same order.
+/// Returns texts of blank-separated words as values of type `tsvector` in binary format, in the same order.
 pub(super) fn vectors(session: &mut PgSession, texts: &[String]) -> Result<Vec<Bytes>> {
     let stems = session.stems.clone();
     let unknown = stems.unknown(texts);
@@ -68,7 +68,7 @@ pub(super) fn vectors(session: &mut PgSession, texts: &[String]) -> Result<Vec<B
 }
 
 impl Stems {
-    /// The words of texts that nothing is known of.
+    /// Returns the words of texts that are not cached.
     fn unknown(&self, texts: &[String]) -> Vec<String> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let words = texts.iter().flat_map(|text| words(text));
@@ -105,13 +105,13 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(' ').filter(|it| !it.is_empty())
 }
 
-/// Whether the stemmer leaves a word as it is: all its rules are about letters at a word's end.
+/// Returns whether the stemmer leaves a word unchanged: all its rules concern letters at a word's end.
 fn is_its_own_lexeme(word: &str) -> bool {
     let bytes = word.as_bytes();
     bytes.last().is_some_and(u8::is_ascii_digit) && bytes.len() <= WORD_BYTES && word.is_ascii()
 }
 
-/// `None` when the database must make it.
+/// Builds the `tsvector` of a text; `None` when the database must build it.
 fn vector(known: &HashMap<Box<str>, Stem>, text: &str) -> Option<Bytes> {
     let mut lexemes = Vec::with_capacity(128);
     for (n, word) in words(text).enumerate() {

@@ -1,8 +1,8 @@
-//! Many records by COPY straight into their tables.
+//! Bulk insertion of records by COPY straight into their tables.
 //!
-//! A COPY fails as a whole when an id, or another unique value, is taken; then nothing of it stays and the records go by
-//! way of the session's own table (`bulk.rs`), which tells which of them were new. An import into a catalogue that has
-//! none of its records, the common case, never pays for that.
+//! A COPY fails as a whole when an id or another unique value is taken; then none of it is kept, and the records go
+//! through the session's staging table (`bulk.rs`), which shows which of them were new. An import into a catalogue that
+//! has none of its records, the common case, never pays for that.
 
 use bytes::Bytes;
 use tokio_postgres::types::Type as PgType;
@@ -17,10 +17,10 @@ use crate::session::{Cell, Session};
 use crate::statements::one_columns;
 use crate::{Kind, Result, StoreError, Text};
 
-/// The code of a value that a unique index refuses.
+/// The error code for a violation of a unique index.
 const TAKEN: &str = "23505";
 
-/// Inserts records of one kind; `None` when that cannot be done here, and nothing was done.
+/// Inserts records of one kind; `None` when that is not possible here, and nothing was done.
 pub(super) fn insert(
     session: &mut PgSession,
     kind: &'static Kind,
@@ -77,7 +77,7 @@ fn copy_all(
     Ok(placed)
 }
 
-/// Identifiers and links, which lie in tables of all kinds.
+/// Inserts identifiers and links, whose tables are shared by all kinds.
 fn copy_references(session: &mut PgSession, kind: &'static Kind, documents: &[&Document]) -> Result<()> {
     const TEXTS: [PgType; 5] = [PgType::TEXT, PgType::TEXT, PgType::TEXT, PgType::TEXT, PgType::TEXT];
     let texts = |list: [&str; 5], n: usize, row: &mut Fields<'_>| {
@@ -104,18 +104,18 @@ fn copy_references(session: &mut PgSession, kind: &'static Kind, documents: &[&D
     Ok(())
 }
 
-/// New keys, in order.
+/// Returns new keys, in order.
 fn keys(session: &mut PgSession, n: usize) -> Result<Vec<i64>> {
     let sql = "SELECT nextval('keys') FROM generate_series(1, ?1::bigint)";
     Session::Postgres(session).all(sql, &[(n as u64).into()], |row| row.int(0))
 }
 
-/// The words of each document as a `tsvector`; nothing for a kind without text.
+/// Returns the words of each document as a `tsvector`; nothing for a kind without text.
 fn words_of(session: &mut PgSession, kind: &'static Kind, documents: &[&Document]) -> Result<Vec<Bytes>> {
     if kind.text == Text::None {
         return Ok(Vec::new());
     }
-    // The bodies were written by us: what cannot be read again has no words.
+    // We wrote the bodies ourselves: one that cannot be parsed has no words.
     let text = |it: &&Document| words::folded(&searched_text(kind, &it.body).unwrap_or_default());
     stems::vectors(session, &documents.iter().map(text).collect::<Vec<_>>())
 }

@@ -1,6 +1,6 @@
-//! How connections to the database are encrypted, and whom they trust: libpq's `sslmode` and files.
+//! Encryption and trust of connections to the database: libpq's `sslmode` and certificate files.
 //!
-//! With rustls, since outgoing connections elsewhere use it and nothing of the system needs to be installed for it.
+//! Uses rustls, as other outgoing connections do, so that no system library needs to be installed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,29 +19,29 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::{Result, StoreError};
 
-/// What makes an encrypted connection.
+/// Creates encrypted connections.
 pub(super) type Tls = MakeRustlsConnect;
-/// What a connection reads and writes through, encrypted or not.
+/// The stream of a connection, encrypted or not.
 pub(super) type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 
-/// The parameters of a URL that are ours to read: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
+/// The URL parameters handled here: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
 pub(super) const PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
 
-/// How a server proves who it is.
+/// How a server must prove its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// Not at all: the line is only kept from being read.
+    /// Not at all: encryption only prevents eavesdropping.
     Anybody,
-    /// By a certificate of a root that is trusted.
+    /// By a certificate of a trusted root.
     Root,
-    /// By one that names the host, too.
+    /// By such a certificate that also names the host.
     RootAndName,
 }
 
-/// What the parameters mean. `prefer`, the default, encrypts when the server can; `require` always, and asks for a
-/// trusted root when one is given; `verify-ca` and `verify-full` need one.
+/// Interprets the parameters. `prefer`, the default, encrypts when the server can; `require` always encrypts, and
+/// requires a trusted root when one is given; `verify-ca` and `verify-full` need one.
 ///
-/// Errors: a mode that is not known; a file that cannot be read.
+/// Errors: an unknown mode; a file that cannot be read.
 pub(super) fn of(parameters: &BTreeMap<&str, &str>) -> Result<(SslMode, Tls)> {
     let get = |name: &str| parameters.get(name).copied().filter(|it| !it.is_empty());
     let (mode, trust) = match (get("sslmode").unwrap_or("prefer"), get("sslrootcert")) {
@@ -101,7 +101,7 @@ fn of_roots(file: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServ
 }
 
 /// Trusts certificates of the roots, whatever host they name: the chain is verified before the name. Without roots it
-/// trusts whoever answers, as libpq's `require` does.
+/// trusts any server, as libpq's `require` does.
 #[derive(Debug)]
 struct AnyName {
     roots: Option<Arc<WebPkiServerVerifier>>,

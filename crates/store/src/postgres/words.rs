@@ -1,20 +1,21 @@
-//! Words for PostgreSQL's text search, cut and folded here so that both engines find the same.
+//! Words for PostgreSQL's text search, split and folded here so that both engines find the same.
 //!
-//! The embedded engine cuts at everything that is neither letter nor digit and takes accents away before it
-//! stems. PostgreSQL's own parser knows file names, hosts and numbers with exponents; it is given words apart.
+//! The embedded engine splits at everything that is neither letter nor digit and removes accents before it stems.
+//! PostgreSQL's own parser recognises file names, hosts and numbers with exponents, so it is given words that are
+//! already split.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::TextQuery;
 
-/// Longest folded text that is indexed, in bytes: a `tsvector` holds 1 MB of words and places.
+/// Maximum length of an indexed folded text in bytes: a `tsvector` holds 1 MB of words and positions.
 const INDEXED_BYTES: usize = 256 << 10;
 
-/// The text as words in lower case, without accents, apart by blanks.
+/// Returns the text as blank-separated words in lower case, without accents.
 pub(crate) fn folded(text: &str) -> String {
     let mut words = Words { out: String::with_capacity(text.len().min(INDEXED_BYTES)), is_apart: true };
-    // What is not ASCII decomposes by itself: no accent goes over to a plain letter.
+    // Runs of non-ASCII characters are decomposed separately: no accent is attached to a plain letter.
     for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
         let is_taken = if run.is_ascii() {
             run.iter().all(|byte| words.take(char::from(*byte)))
@@ -30,14 +31,14 @@ pub(crate) fn folded(text: &str) -> String {
     words.out
 }
 
-/// A folded text in the making.
+/// A folded text being built.
 struct Words {
     out: String,
     is_apart: bool,
 }
 
 impl Words {
-    /// Tells whether there is room for more words.
+    /// Adds a character; returns whether there is room for more words.
     fn take(&mut self, character: char) -> bool {
         if character.is_ascii_alphanumeric() {
             self.out.push(character.to_ascii_lowercase());
@@ -58,7 +59,7 @@ impl Words {
     }
 }
 
-/// The query in `to_tsquery`'s language; empty when it can find nothing.
+/// Returns the query in `to_tsquery`'s syntax; empty when it can find nothing.
 pub(crate) fn query(query: &TextQuery) -> String {
     let phrase = |text: &String| {
         let words = folded(text);

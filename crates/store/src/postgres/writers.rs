@@ -1,4 +1,4 @@
-//! The threads that run a tenant's write closures: those that wait go into one transaction and share its commit.
+//! The threads that run a tenant's write closures: waiting writes are run in one transaction and share its commit.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -15,16 +15,16 @@ use crate::tenant::{Job, Sharing, Statistics};
 use crate::view::Shared;
 use crate::{Result, StoreError};
 
-/// How often a closure runs again at most when it loses against others.
+/// Maximum number of attempts of a closure that conflicts with others.
 const ATTEMPTS: u32 = 40;
-/// From this attempt on, closures that lost run one at a time over all servers.
+/// From this attempt on, conflicting closures run one at a time over all servers.
 const SOLE_ATTEMPT: u32 = 3;
-/// How often writes are tried together before each is run alone.
+/// Number of attempts to run writes together before each is run alone.
 const TOGETHER: u32 = 3;
-/// How long a thread without work stays.
+/// How long an idle thread stays.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The queue of a tenant and the threads that empty it.
+/// The queue of a tenant and the threads that process it.
 pub(super) struct Writers(Arc<Inner>);
 
 struct Inner {
@@ -104,7 +104,7 @@ impl Writers {
         let mut state = self.0.lock();
         state.is_closing = true;
         self.0.changed.notify_all();
-        // The last owner may be a write that has just ended: its own thread cannot wait for itself.
+        // The last owner may be a write that has just ended: its thread cannot wait for itself.
         let own = usize::from(std::thread::current().name() == Some("store-writer"));
         while own < state.n_threads {
             state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +125,7 @@ impl Inner {
         self.changed.notify_all();
     }
 
-    /// The jobs that wait, or `None` when this thread shall end.
+    /// Returns the waiting jobs, or `None` when this thread should end.
     fn next(&self) -> Option<Vec<Box<dyn Job>>> {
         let mut state = self.lock();
         loop {
@@ -152,7 +152,7 @@ impl Inner {
         }
     }
 
-    /// Commits writes together; what does not let itself be kept with others is run alone.
+    /// Commits writes together; those that cannot be kept with others are run alone.
     fn keep_together(&self, mut writes: Vec<Write>) {
         let mut n_lost = 0;
         while 1 < writes.len() && n_lost < TOGETHER {
@@ -189,14 +189,14 @@ impl Inner {
         writes.into_iter().for_each(|it| it.finish(None));
     }
 
-    /// Says to the search indexes that something was committed.
+    /// Notifies the search indexes of a commit.
     fn ring(&self) {
         if let Some(indexes) = self.shared.indexes.get() {
             indexes.ring();
         }
     }
 
-    /// Runs a write in transactions of its own until one is kept or refused.
+    /// Runs a write in transactions of its own until it is kept or refused.
     fn keep_alone(&self, write: Write) {
         let mut writes = vec![write];
         let outcome = self.run_until_kept(&mut writes);
@@ -219,7 +219,7 @@ impl Inner {
             attempt += 1;
             let error = match outcome {
                 Outcome::Kept(_) => return Ok(()),
-                // The closure's own refusal goes before this error.
+                // The closure's own refusal takes precedence over this error.
                 Outcome::Spoilt(_, error) => return Err(error),
                 Outcome::Lost(error) => error,
                 Outcome::Unanswered(_, error) => match fate::learn(&self.pool, &self.schema, &mark) {
@@ -234,7 +234,7 @@ impl Inner {
         }
     }
 
-    /// Runs writes while the sign is up that the tenant is open here.
+    /// Runs writes while the mark is held that the tenant is open here.
     fn stay_and(&self, run: impl FnOnce() -> Outcome) -> Outcome {
         match self.shared.side.as_ref().map_or(Ok(()), Side::stay) {
             Ok(()) => run(),
@@ -243,14 +243,14 @@ impl Inner {
     }
 }
 
-/// Runs one write; with `is_sole` while no other server runs one that way.
+/// Runs one write; with `is_sole`, while no other server runs one that way.
 fn attempt_alone(session: &mut PgSession, shared: &Shared, writes: &mut [Write], is_sole: bool) -> Outcome {
     if !is_sole {
         return batch::run(session, shared, writes);
     }
     session.begin_none();
     if let Err(error) = session.batch(SOLE) {
-        // Whoever has waited too long for its turn waits again.
+        // A write that has waited too long for its turn waits again.
         return match &error {
             StoreError::Postgres { code, .. } if code == LOCK_TIMEOUT => Outcome::Lost(error),
             _ if session.is_broken => Outcome::Lost(error),
@@ -262,7 +262,7 @@ fn attempt_alone(session: &mut PgSession, shared: &Shared, writes: &mut [Write],
         let mark = session.mark.clone();
         session.begin_none();
         if session.batch(NOT_SOLE).is_err() {
-            // With the session goes its lock.
+            // Closing the session releases its lock.
             session.is_broken = true;
         }
         session.mark = mark;
@@ -270,7 +270,7 @@ fn attempt_alone(session: &mut PgSession, shared: &Shared, writes: &mut [Write],
     outcome
 }
 
-/// An error for each of several callers.
+/// Returns a copy of an error for another of several callers.
 fn again(error: &StoreError) -> StoreError {
     match error {
         StoreError::Busy { depth, retry_after_s } => {
@@ -293,6 +293,6 @@ fn again(error: &StoreError) -> StoreError {
     }
 }
 
-/// Lets closures that lost several times run one at a time.
+/// Lets closures that conflicted several times run one at a time.
 const SOLE: &str = "SELECT pg_advisory_lock(hashtextextended(current_schema() || '/sole', 0))";
 const NOT_SOLE: &str = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/sole', 0))";

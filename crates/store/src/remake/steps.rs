@@ -1,4 +1,4 @@
-//! The steps by which a kind is made anew: each a transaction of a bounded number of rows.
+//! The steps of a kind's rebuild: each is a transaction over a bounded number of rows.
 
 use std::ops::ControlFlow;
 
@@ -13,36 +13,36 @@ use crate::{Arity, Class, Document, Kind, Result, StoreError, Text, Txn};
 
 use super::{Remake, Row, Stage, mark_name, read, write};
 
-/// Rows made in one step.
+/// Rows rebuilt in one step.
 pub(crate) const STEP_ROWS: usize = 500;
-/// Bytes of their bodies, after which a step takes no more.
+/// Size of bodies after which a step takes no more rows.
 const STEP_BYTES: usize = 16 << 20;
-/// Rows of counts and references that go in one step.
+/// Rows of counts and references deleted in one step.
 const STEP_CLEARED: usize = 5_000;
 
-/// The code of a database for values that are not unique.
+/// The database's error code for a violation of a unique index.
 const UNIQUE_VIOLATION: &str = "23505";
 
-/// What a step has left to do.
+/// What is left to do after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     /// Further steps.
     Steps,
-    /// The same; this one has made rows.
+    /// Further steps; this one has rebuilt rows.
     Rows,
-    /// The same, once another server has made the indexes.
+    /// Further steps, once another server has built the indexes.
     Wait,
-    /// The indexes of a database, which are made outside of transactions, and one more step.
+    /// The indexes of a database, which are built outside transactions, and one more step.
     Indexes,
     Nothing,
 }
 
-/// Takes the next step, of this process or of another.
+/// Takes the next step of a rebuild, whichever process began it.
 pub(crate) fn step(txn: &mut Txn<'_>, kind: &'static Kind) -> Result<Left> {
     let Some(mut remake) = read(&mut txn.view.session, kind)? else {
         let sql = "SELECT declaration FROM kind WHERE name = ?1";
         let known = txn.view.session.first(sql, &[kind.name.into()], |row| row.text(0))?;
-        // Another process may have taken the last one.
+        // Another process may have taken the last step.
         return if known.as_deref() == Some(&kind.declaration()) {
             Ok(Left::Nothing)
         } else {
@@ -99,7 +99,7 @@ impl Remake {
     }
 }
 
-/// Takes some counts away that nobody asks for, or that are to be made; whether none is left.
+/// Deletes some counts that are obsolete or to be rebuilt; returns whether none is left.
 fn clear_facets(session: &mut Session<'_>, kind: &'static Kind, remake: &Remake) -> Result<bool> {
     let made = kind.facets.iter().map(|it| it.name).filter(|name| !remake.facets.iter().any(|it| it == name));
     let kept = made.chain([RECORDS, CHANGES, BEHIND]).map(Cell::from).collect();
@@ -112,15 +112,15 @@ fn clear_facets(session: &mut Session<'_>, kind: &'static Kind, remake: &Remake)
     Ok(session.execute(&sql, &[kind.name.into(), Cell::Set(kept)])? < STEP_CLEARED)
 }
 
-/// Takes some references of a kind away; whether none is left. What writers add meanwhile may go as well: the steps after
-/// add it again.
+/// Deletes some references of a kind; returns whether none is left. References that writers add meanwhile may be
+/// deleted as well: later steps add them again.
 fn clear_references(
     session: &mut Session<'_>,
     kind: &'static Kind,
     (table, columns): (&str, &[&str]),
     cursor: &mut Vec<String>,
 ) -> Result<bool> {
-    // No index leads to those of a kind: the whole table goes by, once.
+    // No index covers those of a kind: the whole table is scanned once.
     let names = columns.join(", ");
     let marks: Vec<String> = (1..=columns.len()).map(|n| format!("?{n}")).collect();
     let sql = format!(
@@ -144,7 +144,7 @@ fn clear_references(
     Ok(is_done)
 }
 
-/// Makes the rows that come next; the key of the last, `None` when there is none left.
+/// Rebuilds the next rows; returns the key of the last, `None` when there are none left.
 fn make_rows(txn: &mut Txn<'_>, kind: &'static Kind, remake: &Remake) -> Result<Option<i64>> {
     let flavour = txn.view.session.flavour();
     let sql = format!(
@@ -218,7 +218,7 @@ fn each(session: &mut Session<'_>, sql: &str, lists: Vec<Vec<Cell>>) -> Result<(
     }
 }
 
-/// The statement that makes a row, and what it binds: key, class, then what is not made.
+/// Returns the statement that rebuilds a row, and its parameters: key, class, then the missing parts.
 fn update_sql<'r>(
     kind: &'static Kind,
     remake: &'r Remake,
@@ -256,7 +256,7 @@ fn update_sql<'r>(
             Cell::Set(own.map(|it| it.1.clone()).collect())
         }));
         if has_words {
-            // The body was written by us: what cannot be read again has no words.
+            // We wrote the body ourselves: one that cannot be parsed has no words.
             let text = searched_text(kind, &row.document.body).unwrap_or_default();
             values.push(Cell::Text(crate::postgres::words::folded(&text)));
         }
@@ -265,7 +265,7 @@ fn update_sql<'r>(
     (sql, values)
 }
 
-/// Makes an index that is not there; when none is missing, all is as declared.
+/// Builds one missing index; when none is missing, the kind is as declared.
 fn make_index(txn: &mut Txn<'_>, kind: &'static Kind) -> Result<Left> {
     let session = &mut txn.view.session;
     match session {
@@ -286,7 +286,7 @@ fn make_index(txn: &mut Txn<'_>, kind: &'static Kind) -> Result<Left> {
     Ok(Left::Nothing)
 }
 
-/// Says what to do where records share a value that is declared unique.
+/// Returns the error that says what to do where records share a value that is declared unique.
 pub(crate) fn not_unique(kind: &'static Kind, error: StoreError) -> StoreError {
     let is_violation = match &error {
         StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => {

@@ -1,4 +1,4 @@
-//! Counts by value: read where they are kept, otherwise computed on as little of each row as decides them.
+//! Counts by value: read where they are maintained, otherwise computed from as little of each row as is needed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::whole_lists;
 use crate::{Arity, Column, Counts, FacetCount, Path, Result, Type, View};
 
 impl Scan {
-    /// The counts of each facet.
+    /// Returns the counts of each facet.
     pub(crate) fn facets(mut self, view: &mut View<'_>, facets: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
         if self.plan.is_empty {
             return Ok(vec![Vec::new(); facets.len()]);
@@ -32,7 +32,7 @@ impl Scan {
             return lists;
         }
         let most = view.shared.limits.page_rows;
-        // The table of a many-valued column is in the order of its values: grouping it reads all of it.
+        // The table of a many-valued column is ordered by value: grouping it reads all of it.
         let reads_all = view.session.flavour() == Flavour::Sqlite
             && facets.iter().filter_map(|it| self.held(it)).any(|it| it.column.arity == Arity::Many);
         if (reads_all || is_counted || !self.is_cheap(view, &[])?)
@@ -47,7 +47,7 @@ impl Scan {
         if self.plan.residual.is_none() {
             let held: Vec<_> =
                 (0..facets.len()).filter_map(|at| Some((at, self.held(facets[at])?))).collect();
-            // The embedded engine would read and sort the rows once for each.
+            // The embedded engine would read and sort the rows once for each facet.
             let (together, alone): (Vec<_>, Vec<_>) = held.into_iter().partition(|(_, it)| {
                 it.column.arity == Arity::One && view.session.flavour() == Flavour::Sqlite
             });
@@ -71,7 +71,7 @@ impl Scan {
         Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// The counts of a facet over the allowed classes, from the counts kept by difference.
+    /// Returns the counts of a facet over the allowed classes, from the incrementally maintained counts.
     pub(super) fn counted(&mut self, view: &mut View<'_>, facet: &str) -> Result<Vec<FacetCount>> {
         let mut values: Vec<Cell> = vec![self.kind.name.into(), facet.into()];
         let sql = match &self.plan.classes {
@@ -102,7 +102,7 @@ impl Scan {
         Ok(counts.collect())
     }
 
-    /// The column that holds what a facet counts.
+    /// Returns the column that holds what a facet counts.
     fn held(&self, facet: &str) -> Option<Held> {
         let facet = self.declared.facet_named(facet)?;
         let column = self.kind.column_of(&Path::dotted(facet.path))?;
@@ -115,7 +115,7 @@ impl Scan {
         is_held.then_some(Held { column, counts: facet.counts })
     }
 
-    /// The counts of a facet by grouping its column.
+    /// Returns the counts of a facet by grouping its column.
     fn grouped(&mut self, view: &mut View<'_>, facet: Held) -> Result<Vec<FacetCount>> {
         let n_values = self.plan.values.len();
         let condition = self.where_sql(view);
@@ -138,7 +138,7 @@ impl Scan {
         Ok(facet.list(rows.into_iter().map(|(value, n)| (value, n.cast_unsigned()))))
     }
 
-    /// The counts of facets over columns of the narrow row, in one pass over the rows of the embedded engine.
+    /// Returns the counts of facets over columns of the narrow row, in one pass over the rows of the embedded engine.
     fn tallied(&mut self, view: &mut View<'_>, facets: &[Held]) -> Result<Vec<Vec<FacetCount>>> {
         if facets.is_empty() {
             return Ok(Vec::new());
@@ -186,7 +186,7 @@ impl Scan {
     }
 }
 
-/// Counts of single values, with what lists count on top; largest value first.
+/// Combines the counts of single values with those of whole lists; largest value first.
 fn with_lists(counts: Vec<(String, i64)>, lists: Vec<(Vec<String>, i64)>) -> Vec<(String, i64)> {
     let mut sums: BTreeMap<String, i64> = counts.into_iter().collect();
     for (values, n) in lists {
@@ -205,7 +205,7 @@ struct Held {
 }
 
 impl Held {
-    /// What is counted of the row `r`.
+    /// Returns the SQL of the counted value of row `r`.
     fn value_sql(&self) -> String {
         let name = self.column.name;
         match self.counts {
@@ -214,7 +214,7 @@ impl Held {
         }
     }
 
-    /// Each value as the facet shows it, largest first.
+    /// Returns each value as the facet shows it, largest first.
     fn list(&self, counts: impl Iterator<Item = (Cell, u64)>) -> Vec<FacetCount> {
         let mut list: Vec<FacetCount> = counts
             .filter_map(|(value, n_records)| {
@@ -226,12 +226,12 @@ impl Held {
     }
 }
 
-/// How often each value of a column came.
+/// How often each value of a column occurred.
 #[derive(Default)]
 struct Tally {
     texts: HashMap<String, u64>,
     integers: HashMap<i64, u64>,
-    /// By their bits.
+    /// Keyed by their bits.
     reals: HashMap<u64, u64>,
 }
 
@@ -262,7 +262,7 @@ impl Tally {
     }
 }
 
-/// The text under which a facet shows a column's value.
+/// Returns the text under which a facet shows a column's value.
 fn facet_text(value: Cell, ty: Type, counts: Counts) -> Option<String> {
     match (value, ty, counts) {
         (Cell::Int(ms), Type::Instant, Counts::Days) => day_text(ms),

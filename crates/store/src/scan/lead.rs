@@ -1,8 +1,8 @@
-//! Which index leads through the records: the one by which the least rows are touched, as the counts that are kept tell.
+//! Choice of the leading index: the one with the fewest rows touched according to the maintained counts.
 //!
-//! Counts do not tell what conditions mean together: where the newest thousand records of a group hold none of the
-//! period asked for, walking them newest first is the wrong way. Such a lead is tried for a number of rows, and the one
-//! that is safe follows if that did not do.
+//! Counts do not show correlations between conditions: where the newest thousand records of a group hold none of the
+//! period asked for, walking them newest first is the wrong plan. Such a lead is tried for a number of rows, and a safe
+//! one follows if that did not suffice.
 
 use super::Scan;
 use crate::counters::{ALL_CLASSES, RECORDS, is_behind};
@@ -11,35 +11,35 @@ use crate::session::{Cell, Flavour};
 use crate::view::State;
 use crate::{Arity, Column, Counts, Direction, Kind, Result, StoreError, Type, View};
 
-/// Below so many records, the engine's own choice is as good as any.
+/// Number of records below which the engine's own choice is as good as any.
 const SMALL_KIND_RECORDS: u64 = 2_000;
-/// Most classes whose sorted lists are merged.
+/// Maximum number of classes whose sorted lists are merged.
 const MERGED_CLASSES: usize = 16;
 /// Assumed share of records that satisfy an equality on an indexed column without counts.
 const SHARE_OF_INDEXED: f64 = 0.001;
 /// Assumed share of records that satisfy any other condition without counts.
 const SHARE_OF_VAGUE: f64 = 0.33;
-/// What a row costs that an index leads to out of order, beside one that comes in order: it is sorted afterwards.
+/// Cost of a row that an index yields out of order, relative to one in order: it has to be sorted afterwards.
 const COST_OUT_OF_ORDER: f64 = 1.5;
-/// Rows of an index that are counted before a lead is chosen.
+/// Index rows counted before a lead is chosen.
 const PROBED_ROWS: u64 = 200;
-/// Rows of a many-valued column that are counted where no facet counts its values.
+/// Rows of a many-valued column counted where no facet counts its values.
 const PROBED_VALUES: u64 = 1_000;
-/// Rows of an index that are counted when a lead has failed.
+/// Index rows counted after a lead has failed.
 const COUNTED_ROWS: u64 = 100_000;
-/// Rows that are read in less time than the search index is asked.
+/// Number of rows that are read in less time than the search index takes.
 const CHEAP_ROWS: f64 = 300.0;
-/// How many times the rows expected a lead may touch before another is taken.
+/// How many times the expected number of rows a lead may touch before another is used.
 const TRIED_TIMES: f64 = 4.0;
 
-/// What leads through the records.
+/// The way to find the records.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Lead {
     /// The engine chooses.
     Engine,
-    /// The index in whose order the answer comes, or the table itself.
+    /// The index that yields the result in order, or the table itself.
     Sorted(Option<String>),
-    /// The index of an equality, a range or classes; the answer is sorted afterwards.
+    /// The index of an equality, a range or classes; the result is sorted afterwards.
     Index(String),
     /// The table of a many-valued column.
     Many,
@@ -48,7 +48,7 @@ pub(super) enum Lead {
 }
 
 impl Lead {
-    /// As an explanation names it.
+    /// Returns its name in an explanation.
     pub(super) fn named(&self) -> String {
         match self {
             Self::Engine => "the engine's own choice".to_owned(),
@@ -61,26 +61,26 @@ impl Lead {
     }
 }
 
-/// The leads of a query.
+/// The candidate leads of a query.
 #[derive(Debug)]
 pub(super) struct Leads {
-    /// What promises most.
+    /// The most promising lead.
     pub(super) promising: Lead,
-    /// After so many rows the promise is broken; `None` where it cannot be, or nothing is better.
+    /// The number of rows after which the promise is broken; `None` where it cannot be, or nothing is better.
     pub(super) tried_rows: Option<u64>,
-    /// Those that touch a known number of rows at most, with their cost.
+    /// Leads with a known upper bound of rows touched, with their cost.
     safe: Vec<(f64, Lead)>,
-    /// How many records there are: what no lead exceeds.
+    /// Number of records: the upper bound for any lead.
     n_records: f64,
-    /// Whether the counts say that no record satisfies the condition.
+    /// Whether the counts show that no record satisfies the condition.
     pub(super) is_nothing: bool,
-    /// Rows that it is expected to touch.
+    /// Expected number of rows touched.
     cost: f64,
 }
 
 impl Leads {
-    /// Whether an index of the engine leads to an answer in less time than the search index takes. `is_all` tells whether
-    /// the engine decides the whole condition.
+    /// Returns whether an index of the engine finds the answer in less time than the search index takes. `is_all` tells
+    /// whether the engine decides the whole condition.
     pub(super) fn is_cheap(&self, is_all: bool) -> bool {
         let safe = least(&self.safe).map_or(f64::INFINITY, |it| it.0);
         self.is_nothing || safe < CHEAP_ROWS || (is_all && self.cost < CHEAP_ROWS)
@@ -98,19 +98,19 @@ impl Leads {
     }
 }
 
-/// How many records satisfy an equality.
+/// The estimated selectivity of an equality.
 struct Equality {
     /// As a share of all.
     of_all: f64,
     /// As a share of those in the allowed classes.
     of_allowed: f64,
-    /// Whether the counts tell for sure that no record in the allowed classes does.
+    /// Whether the counts show for certain that no record in the allowed classes satisfies it.
     is_none: bool,
     lead: Option<Lead>,
 }
 
 impl Scan {
-    /// Which index leads with the least rows touched, by the counts that are kept.
+    /// Returns the index with the fewest rows touched according to the maintained counts.
     pub(super) fn leads(
         &mut self,
         view: &mut View<'_>,
@@ -188,7 +188,7 @@ impl Scan {
         Ok(Leads { promising, tried_rows, safe, n_records: n, is_nothing, cost })
     }
 
-    /// The lead that touches the least rows for sure.
+    /// Returns the lead with the smallest guaranteed bound on rows touched.
     pub(super) fn safe_lead(&mut self, view: &mut View<'_>, leads: Leads) -> Result<Lead> {
         let Leads { promising, mut safe, n_records, .. } = leads;
         let ranges = self.count_ranges(view, COUNTED_ROWS)?;
@@ -197,7 +197,7 @@ impl Scan {
         Ok(safe.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(Lead::Engine, |it| it.1))
     }
 
-    /// The ranges that less than `n_rows` rows satisfy: how many do, and the index that leads to them.
+    /// Returns the ranges that fewer than `n_rows` rows satisfy: the number of rows and the index to use.
     fn count_ranges(&self, view: &mut View<'_>, n_rows: u64) -> Result<Vec<(f64, Lead)>> {
         let mut list = Vec::new();
         for range in &self.plan.ranges {
@@ -207,7 +207,7 @@ impl Scan {
                 self.kind.name, self.plan.conditions[range.condition]
             );
             let n = match view.session.first(&sql, &self.plan.values[..range.n_values], |row| row.int(0)) {
-                // While a bulk load has put the indexes away, none of them can be counted.
+                // While a bulk load has dropped the indexes, none of them can be counted.
                 Err(StoreError::Sqlite(_)) => continue,
                 n => n?.unwrap_or(0).cast_unsigned(),
             };
@@ -218,7 +218,7 @@ impl Scan {
         Ok(list)
     }
 
-    /// The lists of a few classes, where they are sorted as asked: what no planner does by itself.
+    /// Returns the merged lists of a few classes, where they are sorted as requested: no planner does this by itself.
     fn merged_lead(&self, order: &[(&'static str, Direction)]) -> Option<Lead> {
         let set = self.plan.classes.as_ref()?;
         let [(column, _)] = order else { return None };
@@ -226,7 +226,7 @@ impl Scan {
         if is_few { index_on(self.kind, &["class", column]).map(Lead::Merged) } else { None }
     }
 
-    /// What the counts say of each top-level equality.
+    /// Returns the selectivity of each top-level equality from the counts.
     fn equalities(&self, view: &mut View<'_>, n_all: f64, n_allowed: f64) -> Result<Vec<Equality>> {
         let mut list = Vec::new();
         for equality in &self.plan.equalities {
@@ -264,7 +264,7 @@ impl Scan {
         Ok(list)
     }
 
-    /// The share of records with any of `values` in a many-valued column, as its first rows tell.
+    /// Estimates the share of records with any of `values` in a many-valued column from its first rows.
     fn share_of_many(
         &self,
         view: &mut View<'_>,
@@ -290,7 +290,7 @@ impl Scan {
         Ok(n as f64 / n_all)
     }
 
-    /// How often a facet counts any of `values` in `classes`.
+    /// Returns how often a facet counts any of `values` in `classes`.
     fn n_with(&self, view: &mut View<'_>, facet: &str, values: &[String], classes: &[i64]) -> Result<i64> {
         let sql = "SELECT n FROM facet WHERE kind = ?1 AND facet = ?2 AND class = ?3 AND value = ?4";
         let mut sum = 0;
@@ -318,12 +318,12 @@ impl Scan {
     }
 }
 
-/// The cheapest.
+/// Returns the cheapest.
 fn least(leads: &[(f64, Lead)]) -> Option<&(f64, Lead)> {
     leads.iter().min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// Name of a declared index that begins with these columns.
+/// Returns the name of a declared index that begins with these columns.
 fn index_on(kind: &Kind, columns: &[&str]) -> Option<String> {
     kind.indexes
         .iter()

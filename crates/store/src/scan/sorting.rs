@@ -1,4 +1,4 @@
-//! Orders that no index knows: by what the bodies hold.
+//! Sorting by values from bodies, for orders that no index has.
 
 use serde_json::Value as Json;
 
@@ -8,14 +8,15 @@ use crate::session::Cell;
 use crate::statements::one_columns;
 use crate::{Direction, Kind, Order, Query, Type, fold};
 
-/// Rows gathered at least before those behind the page are let go.
+/// Minimum number of rows collected before those behind the page are dropped.
 const ROWS_MIN: usize = 1_000;
 
-/// Rows that are sorted by what their bodies hold: no more than twice those up to the end of the page are kept.
+/// Rows sorted by values from their bodies: at most twice as many are kept as there are up to the end of the page.
 pub(super) struct Sorting {
     kind: &'static Kind,
     query: Query,
-    /// Of each of the order's paths, its place among the columns with one value: what a column does not hold is absent.
+    /// For each path of the order, its index among the columns with one value: what a column does not hold counts as
+    /// absent.
     columns: Vec<Option<usize>>,
     rows: Vec<(Vec<Option<Json>>, i64)>,
 }
@@ -51,13 +52,13 @@ impl Sorting {
         }
     }
 
-    /// How many rows the page and what is before it have.
+    /// Returns the number of rows up to the end of the page.
     fn n_up_to_the_end(&self) -> usize {
         let end = self.query.limit.map_or(u64::MAX, |limit| self.query.skip.saturating_add(limit));
         usize::try_from(end).unwrap_or(usize::MAX)
     }
 
-    /// Whether a list of values is compared without case and accents.
+    /// Returns whether a list of values is compared without case and accents.
     fn is_folded(&self, order: &Order) -> bool {
         self.kind.column_of(&order.path).is_some_and(|column| column.ty == Type::Folded)
     }
@@ -106,7 +107,7 @@ mod tests {
             let mut sorting = Sorting::of(&THING, &query);
             let bound = 2 * ROWS_MIN.max((skip + limit) as usize);
             for n in 0..10_000_i64 {
-                // Each value comes twice, in no order; rows of equal values are told apart by their keys.
+                // Each value occurs twice, unordered; rows with equal values are distinguished by their keys.
                 sorting.add(n, &json!({"free": n * 7_919 % 5_000}));
                 assert!(sorting.rows.len() < bound, "{} rows for {skip} + {limit}", sorting.rows.len());
             }

@@ -1,4 +1,4 @@
-//! A flush that failed, seen from everybody who writes.
+//! A failed flush as seen by all writers.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,8 @@ fn tenant(path: &Path) -> Result<Tenant, StoreError> {
     Ok(Tenant(Arc::new(Inner { name, engine, scans, points, parking, read_timeout_ms: 60_000, remaker })))
 }
 
-/// After a flush that failed nothing is written: not by writers, the text index, the keeper of the log, or on closing.
+/// After a failed flush nothing is written: not by writers, the text index or the keeper of the log, and not on
+/// closing.
 #[test]
 fn a_flush_that_failed_ends_all_writing() {
     let folder = tempfile::tempdir().unwrap();
@@ -67,7 +68,7 @@ fn a_flush_that_failed_ends_all_writing() {
         let refused = write(n).unwrap_err();
         assert!(matches!(&refused, StoreError::Halted(it) if it == "the disk is gone"), "{refused}");
     }
-    // Reads go on; those that need the text index to follow do not.
+    // Reads continue, except those that need the text index to be up to date.
     assert!(tenant.read_blocking(|view| view.has(&THING, "1")).unwrap());
     drop(tenant);
     assert_eq!((fs::read(&path).unwrap(), fs::read(&log).unwrap()), before);

@@ -1,8 +1,8 @@
-//! The way of committed batches to the disk.
+//! Flushing of committed batches to disk.
 //!
-//! The engine commits into the log without waiting for the disk (`synchronous=NORMAL`), which keeps commits whole and in
-//! their order whatever happens; a thread of its own has the log flushed and answers writers then. Meanwhile the writer
-//! runs the next batch.
+//! The engine commits into the log without waiting for the disk (`synchronous=NORMAL`), which keeps commits whole and
+//! in order in any case; a separate thread flushes the log and then answers the writers. Meanwhile the writer runs the
+//! next batch.
 
 use std::fs::File;
 use std::io;
@@ -15,10 +15,10 @@ use super::queue::Queue;
 use crate::tenant::{Job, Statistics, WriteTimes};
 use crate::{Result, StoreError};
 
-/// Said of writes that come too late.
+/// Error for writes that come too late.
 pub(super) const FLUSHER_GONE: &str = "the thread that flushes it is gone";
 
-/// A write that was run.
+/// A write that has run.
 pub(super) struct Part {
     pub(super) job: Box<dyn Job>,
     pub(super) error: Option<StoreError>,
@@ -27,7 +27,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Answers whoever waits for it.
+    /// Answers the caller that waits for it.
     pub(super) fn finish(self, failure: Option<StoreError>, commit: Duration) {
         let error = self.error.or(failure);
         let wait = self.started.saturating_duration_since(self.job.queued_at());
@@ -35,26 +35,26 @@ impl Part {
     }
 }
 
-/// A batch that is committed.
+/// A committed batch.
 pub(super) struct Committed {
-    /// Those of its writes whose callers wait for the disk.
+    /// The writes whose callers wait for the disk.
     pub(super) parts: Vec<Part>,
-    /// All of its writes.
+    /// Number of all its writes.
     pub(super) n_writes: usize,
     /// When its commit began.
     pub(super) began: Instant,
 }
 
-/// The thread that has batches flushed, in their order; those that wait share a flush.
+/// The thread that flushes batches in order; waiting batches share a flush.
 pub(super) struct Flusher {
-    /// Has what is in the log on disk when it returns.
+    /// Makes the content of the log durable before it returns.
     sync: Box<dyn FnMut() -> io::Result<()> + Send>,
     queue: Arc<Queue>,
     statistics: Arc<Statistics>,
 }
 
 impl Flusher {
-    /// For the file `path`, which a connection has open for as long as this lives.
+    /// Returns a flusher for the file `path`, which a connection must keep open for as long as this lives.
     pub(super) fn open(path: &Path, queue: Arc<Queue>, statistics: Arc<Statistics>) -> Result<Self> {
         let log = format!("{}-wal", path.display());
         match File::options().read(true).write(true).open(&log) {
@@ -63,7 +63,7 @@ impl Flusher {
         }
     }
 
-    /// With another way to the disk.
+    /// Returns a flusher with another way to the disk.
     pub(super) fn with(
         sync: impl FnMut() -> io::Result<()> + Send + 'static,
         queue: Arc<Queue>,
@@ -72,11 +72,12 @@ impl Flusher {
         Self { sync: Box::new(sync), queue, statistics }
     }
 
-    /// Works until no batch can come any more.
+    /// Works until no further batch can arrive.
     pub(super) fn run(&mut self, batches: &Receiver<Committed>) {
         while let Ok(first) = batches.recv() {
             let mut batches: Vec<Committed> = std::iter::once(first).chain(batches.try_iter()).collect();
-            // After a flush that failed, nobody knows what of the log is on disk: a later one proves nothing.
+            // After a failed flush it is unknown how much of the log is on disk: a later successful flush proves
+            // nothing.
             let failure = self.queue.failure().or_else(|| {
                 let error = (self.sync)().err()?;
                 tracing::error!(%error, "the log could not be flushed; nothing is written any more");
@@ -95,7 +96,7 @@ impl Flusher {
 }
 
 impl Drop for Flusher {
-    /// Nobody waits for a flusher that is gone. One that was told to end has done all its work.
+    /// Ensures that nobody waits for a flusher that is gone. One that was told to end has finished all its work.
     fn drop(&mut self) {
         self.queue.flushed(usize::MAX, std::thread::panicking().then_some(FLUSHER_GONE));
     }
@@ -110,7 +111,7 @@ pub(super) mod tests {
     use crate::Txn;
     use crate::tenant::Sharing;
 
-    /// A write that does nothing, and where its answer goes.
+    /// A write that does nothing, and the channel for its answer.
     pub(in crate::sqlite) struct Answered(mpsc::Sender<Option<String>>);
 
     impl Answered {
@@ -137,7 +138,8 @@ pub(super) mod tests {
         }
     }
 
-    /// What two writes in two batches are answered when the log is `path`, and why nothing is written after them.
+    /// Returns the answers to two writes in two batches when the log is `path`, and the reason why nothing is written
+    /// after them.
     fn answers(path: &str) -> (Vec<Option<String>>, Option<String>) {
         let queue = Arc::new(Queue::new(1));
         let log = File::options().write(true).open(path).unwrap();
@@ -163,7 +165,7 @@ pub(super) mod tests {
         assert_eq!(answers(path.to_str().unwrap()), (vec![None, None], None));
     }
 
-    /// A device cannot be flushed, as a disk that fails.
+    /// A device file cannot be flushed, like a failing disk.
     #[test]
     fn after_a_flush_that_failed_nothing_is_acknowledged() {
         let (given, failure) = answers("/dev/null");

@@ -1,4 +1,4 @@
-//! Who writes the log back into the file, beside the writer.
+//! The keeper, which checkpoints the log into the file concurrently with the writer.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -12,24 +12,25 @@ use super::{LOCK_TIMEOUT, keep_log, wait_for_locks};
 use crate::Result;
 use crate::tenant::Statistics;
 
-/// How often the keeper looks at the log's size at most.
+/// Minimum interval at which the keeper checks the log's size.
 const KEEPER_PAUSE: Duration = Duration::from_millis(200);
-/// How long nobody writes before the whole log is written back.
+/// Time without writes after which the whole log is checkpointed.
 const QUIET: Duration = Duration::from_secs(1);
-/// How long writers may be kept from writing so that the log begins anew.
+/// How long writers may be blocked so that the log can restart.
 const RESTART_PAUSE: Duration = Duration::from_millis(5);
-/// What of the log may be left when it begins anew: the writer waits while that is written.
+/// Maximum remainder of the log when it restarts: the writer waits while that is checkpointed.
 const RESTART_BYTES: u64 = 2 << 20;
-/// How many times its bound the log may hold before it begins anew whatever is left.
+/// Multiple of its limit at which the log restarts regardless of the remainder.
 const RESTART_TIMES: u64 = 4;
-/// How many times its bound the log may hold before writers are kept waiting a little for reads that end soon.
+/// Multiple of the log's limit that the part not checkpointed may reach before writers wait briefly for reads that end
+/// soon.
 const LOG_TIMES: u64 = 16;
-/// How long they are kept waiting then. A read that takes longer is not waited out: the log grows until it ends.
+/// How long writers wait in that case. The keeper does not wait for longer reads: the log grows until they end.
 const LONG_PAUSE: Duration = Duration::from_millis(100);
-/// How long no writer is kept waiting after that was in vain.
+/// How long writers are not blocked again after such a wait was in vain.
 const IN_VAIN: Duration = Duration::from_secs(10);
 
-/// Wakes the thread that writes the log back.
+/// Wakes the keeper thread.
 #[derive(Default)]
 pub(super) struct Keeper {
     state: Mutex<KeeperState>,
@@ -64,7 +65,7 @@ impl Keeper {
         log_bytes: u64,
         statistics: &Statistics,
     ) {
-        // Whether the log may hold what the file does not.
+        // Whether the log may hold pages that the file does not.
         let mut is_behind = false;
         let mut in_vain_until = None;
         loop {
@@ -102,15 +103,15 @@ impl Keeper {
     }
 }
 
-/// Writes the whole log back while nobody writes: what is in the file alone is read without a look into the log. Tells
-/// whether something is left, because of a long read.
+/// Checkpoints the whole log while nobody writes: pages that are only in the file are read without searching the log.
+/// Returns whether something is left because of a long read.
 fn write_all(connection: &Connection) -> Result<bool> {
     let left = |row: &rusqlite::Row<'_>| Ok(row.get::<_, i64>(1)? != row.get::<_, i64>(2)?);
     Ok(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], left)?)
 }
 
-/// Writes the log back once it is large: first beside the writer, then, for the little that came meanwhile,
-/// holding it, so that the log begins anew.
+/// Checkpoints the log once it is large: first concurrently with the writer, then, for the little that was added
+/// meanwhile, with the writer held, so that the log restarts.
 fn write_back(
     connection: &mut Connection,
     queue: &Queue,
@@ -119,7 +120,7 @@ fn write_back(
     in_vain_until: &mut Option<Instant>,
 ) -> Result<()> {
     let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-    // Bytes of the log, and of them what is not written back.
+    // Returns the bytes of the log, and how many of them are not checkpointed.
     let look = |connection: &Connection, mode: &str| -> Result<(u64, u64)> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         let (log, done): (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
@@ -132,7 +133,7 @@ fn write_back(
     if left < log_bytes {
         return Ok(());
     }
-    // What comes meanwhile is written beside the writer too, as long as each round leaves less than the one before.
+    // Pages added meanwhile are also checkpointed concurrently, as long as each round leaves less than the one before.
     let (mut log, mut left) = look(connection, "PASSIVE")?;
     while RESTART_BYTES < left {
         let before = left;
@@ -141,14 +142,15 @@ fn write_back(
             break;
         }
     }
-    // The writer waits while the rest is written, and a long read may hold that up: the further the log is
-    // beyond its bound, the longer writers may be kept.
+    // The writer waits while the rest is checkpointed, and a long read may delay that: the further the log is beyond
+    // its limit, the longer writers may be blocked.
     if RESTART_BYTES < left && log < RESTART_TIMES * log_bytes {
         return Ok(());
     }
     let is_in_vain = in_vain_until.is_some_and(|until| Instant::now() < until);
     let patience = if left < LOG_TIMES * log_bytes || is_in_vain { RESTART_PAUSE } else { LONG_PAUSE };
-    // Not by the engine's own lock: a writer that is hardly ever without it is hardly ever met without it.
+    // The engine's own lock is not used: a writer that holds it nearly all the time hardly ever releases it long
+    // enough.
     let held = queue.hold();
     wait_for_locks(connection, patience)?;
     let restarted = look(connection, "RESTART");

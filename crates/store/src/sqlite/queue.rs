@@ -1,8 +1,8 @@
-//! What waits for the writer of one file, and when its transactions begin and end.
+//! The queue of a file's writer, and the timing of its transactions.
 //!
-//! A batch takes writes in for as long as the one before it is on its way to the disk, and then until none waits: so a
-//! disk that is slow makes batches large, and the writer works while the disk does. The keeper of the log holds the
-//! writer between two batches, for the moment in which the log begins anew.
+//! A batch accepts writes for as long as the previous one is being flushed, and then until none is waiting: a slow disk
+//! makes batches large, and the writer works while the disk does. The keeper of the log holds the writer between two
+//! batches for the moment in which the log restarts.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,45 +10,46 @@ use std::time::Instant;
 
 use crate::tenant::Job;
 
-/// Writes for which the writer gets up while the batch before is on its way to the disk. Fewer lose nothing by waiting
-/// for that, as they cannot be committed sooner.
+/// Number of writes for which the writer wakes up while the previous batch is being flushed. Fewer lose nothing by
+/// waiting for the flush, as they cannot be committed sooner.
 const WORTHWHILE: usize = 16;
 
-/// Writes that wait, at most so many.
+/// A bounded queue of writes.
 pub(super) struct Queue {
     most: usize,
     state: Mutex<State>,
-    /// The writer may have something to do.
+    /// Signals that the writer may have something to do.
     work: Condvar,
-    /// There is room, or the writer is between two batches.
+    /// Signals that there is room, or that the writer is between two batches.
     room: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Box<dyn Job>>,
-    /// Batches that are committed and not yet on disk.
+    /// Number of batches that are committed and not yet on disk.
     n_flushing: usize,
     is_writing: bool,
     is_held: bool,
-    /// The writer sleeps until so many writes wait; 0 when it is awake. Waking nobody costs a system call, too.
+    /// The writer sleeps until this many writes wait; 0 when it is awake. Even a wake-up without effect costs a system
+    /// call.
     wakes_at: usize,
-    /// How many others sleep.
+    /// Number of other sleeping threads.
     n_sleeping: usize,
     is_closed: bool,
-    /// Why nothing is written any more.
+    /// Why no more writes are accepted.
     failure: Option<String>,
 }
 
-/// What the writer is to do; [`Queue::end`] says that it is done.
+/// What the writer is to do; [`Queue::end`] reports that it is done.
 pub(super) enum Begun {
     /// A batch that begins with this write.
     Batch(Box<dyn Job>),
-    /// Stop: nothing waits, and nothing will.
+    /// Stop: no writes are waiting, and none will come.
     Closed,
 }
 
-/// Why a write was not taken.
+/// Why a write was not accepted.
 pub(super) enum Refused {
     Full(Box<dyn Job>),
     Closed,
@@ -63,7 +64,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer sleeps until so many writes wait, or something else has changed, or until then.
+    /// Waits until this many writes are queued, something else has changed, or the deadline has passed.
     fn wait_for_work<'s>(
         &self,
         mut state: MutexGuard<'s, State>,
@@ -101,7 +102,7 @@ impl Queue {
         }
     }
 
-    /// Puts a write at the end.
+    /// Appends a write.
     pub(super) fn push(&self, job: Box<dyn Job>) -> Result<(), Refused> {
         let mut state = self.lock();
         if state.is_closed {
@@ -117,7 +118,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The same once there is room.
+    /// Appends a write once there is room.
     pub(super) fn push_waiting(&self, job: Box<dyn Job>) -> Result<(), Refused> {
         let mut state = self.lock();
         while self.most <= state.jobs.len() && !state.is_closed {
@@ -149,8 +150,8 @@ impl Queue {
         }
     }
 
-    /// The next write of the batch under way; `None` when it is time to commit. A batch that nobody waits for, being part
-    /// of a load, does not wait for the one before it either.
+    /// Returns the next write of the current batch; `None` when it is time to commit. A batch that nobody waits for,
+    /// being part of a load, does not wait for the previous flush either.
     pub(super) fn next(&self, is_load: bool) -> Option<Box<dyn Job>> {
         let mut state = self.lock();
         while state.jobs.is_empty() && 0 < state.n_flushing && !is_load {
@@ -161,25 +162,25 @@ impl Queue {
         job
     }
 
-    /// The batch is over, or what was done in idle time.
+    /// Ends the batch, or work done in idle time.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.is_writing = false;
         self.wake_others(&state);
     }
 
-    /// A batch begins its way to the disk.
+    /// Records that the flush of a batch begins.
     pub(super) fn flush_begins(&self) {
         self.lock().n_flushing += 1;
     }
 
-    /// Batches on their way to the disk.
+    /// Returns the number of batches being flushed.
     #[cfg(test)]
     pub(super) fn n_flushing(&self) -> usize {
         self.lock().n_flushing
     }
 
-    /// So many are there, or will never be.
+    /// Records that so many batches are on disk, or never will be.
     pub(super) fn flushed(&self, n: usize, failure: Option<&str>) {
         let mut state = self.lock();
         state.n_flushing = state.n_flushing.saturating_sub(n);
@@ -189,7 +190,7 @@ impl Queue {
         self.wake_writer(&state);
     }
 
-    /// Why nothing is written any more, if that is so.
+    /// Returns why no more writes are accepted, if so.
     pub(super) fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }
@@ -204,7 +205,7 @@ impl Queue {
         Held(self)
     }
 
-    /// The writer is gone: what still waits is given up, and nobody waits for it any longer.
+    /// Records that the writer is gone: waiting writes are dropped, and nobody waits any longer.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         (state.is_closed, state.is_writing) = (true, false);
@@ -214,7 +215,7 @@ impl Queue {
         drop(given_up);
     }
 
-    /// Takes nothing more; what waits is still written.
+    /// Accepts no more writes; waiting ones are still written.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -223,7 +224,7 @@ impl Queue {
     }
 }
 
-/// The writer, kept between two batches until this is dropped.
+/// Keeps the writer between two batches until dropped.
 pub(super) struct Held<'q>(&'q Queue);
 
 impl Drop for Held<'_> {

@@ -1,14 +1,15 @@
-//! A simulated life of one tenant's file: writes in bursts, loads, readers that stay, backups, kills, power failures, disks
-//! that refuse a flush and restarts come in an order that a seed decides, against a model of what must be there.
+//! Simulated operation of one tenant's file: bursts of writes, loads, long readers, backups, kills, power failures,
+//! disks that fail a flush, and restarts. A seed decides their order; a model tells what must be there.
 //!
-//! The threads of the engine are its own, but they meet only where the simulation lets them: the writer is held while a
-//! burst is put into its queue, and every flush waits for a verdict. So the same seed is the same life, with the same
-//! outcome of each step, which one of the tests holds it to; the other compares the outcomes with the model.
+//! The engine's threads run freely, but they interact only where the simulation lets them: the writer is held while a
+//! burst is queued, and every flush waits for a decision. So the same seed gives the same run with the same result of
+//! each step, which one of the tests checks; the other compares the results with the model.
 //!
-//! After a failure the disk is one of those that may be found then: all sectors that were flushed, any of the others.
-//! What is read must be the state after some commit, no earlier than the last one that was acknowledged, as a whole.
+//! After a failure the disk is one of those that are possible then: all flushed sectors, and any of the others. What is
+//! read must be the complete state after some commit, no earlier than the last acknowledged one.
 //!
-//! `PINAKES_SIMULATION_SEED` begins another life, `PINAKES_SIMULATION_STEPS` is its length; both are told on failure.
+//! `PINAKES_SIMULATION_SEED` selects another run, `PINAKES_SIMULATION_STEPS` is its length; both are printed on
+//! failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -46,15 +47,15 @@ static THING: Kind = Kind {
 };
 static KINDS: &[&Kind] = &[&THING];
 
-/// Records that the steps are about: few, so that they meet, and as many as a search index is made for.
+/// Number of records that the steps use: few, so that steps collide, and enough for a search index.
 const N_IDS: usize = 300;
 const N_NAMES: usize = 500;
 const N_FIRST: usize = 250;
 const TAGS: [&str; 5] = ["dune", "fen", "loam", "reef", "scree"];
-/// Writes of a burst at most: fewer than the writer gets up for while a flush is under way.
+/// Maximum number of writes in a burst: fewer than the writer wakes up for while a flush is under way.
 const BURST: usize = 8;
 
-/// What must be there, by id.
+/// The expected content, by id.
 type Model = BTreeMap<String, Json>;
 
 /// A change, and whether it must be refused, which the model knows.
@@ -63,9 +64,9 @@ enum Op {
     Insert(String, Json),
     Put(String, Json),
     Delete(String),
-    /// Two records, and whether the closure refuses when both are written.
+    /// Two records, and whether the closure refuses after writing both.
     Pair([(String, Json); 2], bool),
-    /// One record goes, another comes.
+    /// One record is deleted, another created.
     Move(String, (String, Json)),
 }
 
@@ -110,7 +111,8 @@ impl Op {
         }
     }
 
-    /// The same on the model, which stays as it is when the change is refused. Whether it was done.
+    /// Applies the change to the model, which stays as it is when the change is refused. Returns whether it was
+    /// applied.
     fn apply(&self, model: &mut Model) -> bool {
         let mut next = model.clone();
         let is_done = match self {
@@ -144,7 +146,7 @@ fn body(dice: &mut Dice) -> Json {
     })
 }
 
-/// Whether no other record has the name.
+/// Returns whether no other record has the name.
 fn is_free(model: &Model, id: &str, body: &Json) -> bool {
     model.iter().all(|(other, it)| other == id || it["name"] != body["name"])
 }
@@ -153,14 +155,14 @@ fn insert(model: &mut Model, id: &str, body: &Json) -> bool {
     !model.contains_key(id) && is_free(model, id, body) && model.insert(id.to_owned(), body.clone()).is_none()
 }
 
-/// What a flush is to come to.
+/// The decided result of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Done,
     Fails,
 }
 
-/// Where flushes wait.
+/// The point at which flushes wait.
 #[derive(Default)]
 struct Gate {
     state: Mutex<AtGate>,
@@ -169,14 +171,14 @@ struct Gate {
 
 #[derive(Default)]
 struct AtGate {
-    /// Flushes that wait.
+    /// Number of waiting flushes.
     n_waiting: usize,
     verdicts: Vec<Verdict>,
-    /// None waits any more: each fails.
+    /// Flushes no longer wait: each fails.
     is_broken: bool,
-    /// None waits any more: each is done.
+    /// Flushes no longer wait: each succeeds.
     is_open: bool,
-    /// The log as far as it is known to be on disk.
+    /// The part of the log that is known to be on disk.
     kept: Vec<u8>,
 }
 
@@ -201,7 +203,7 @@ impl Gate {
         sync()
     }
 
-    /// Waits until a flush waits.
+    /// Waits until a flush is waiting.
     fn wait_for_flush(&self) {
         let mut state = self.state.lock().unwrap();
         while state.n_waiting == 0 {
@@ -225,17 +227,17 @@ impl Gate {
     }
 }
 
-/// A reader that keeps its snapshot until it is let go, and what was wrong with it then.
+/// A reader that keeps its snapshot until it is released, and the faults it then found.
 struct Reader {
     release: Sender<()>,
     thread: JoinHandle<Vec<String>>,
 }
 
-/// The file, open.
+/// The open file.
 struct Open {
     tenant: Tenant,
     gate: Arc<Gate>,
-    /// Keeps the engine from beginning the log anew, so that only our own flushes decide what is kept of it.
+    /// Keeps the engine from restarting the log, so that only our own flushes decide what is kept of it.
     pin: rusqlite::Connection,
     readers: Vec<Reader>,
 }
@@ -268,7 +270,7 @@ fn open(path: &Path) -> Result<Open> {
     let engine = Sqlite::open_with(path, shared, move |path, queue, statistics| {
         let log = log_of(path);
         let failed = |source| StoreError::Io { path: log.display().to_string(), source };
-        // What the opening wrote was flushed by the engine.
+        // The engine itself flushed what the opening wrote.
         at_gate.state.lock().unwrap().kept = fs::read(&log).map_err(failed)?;
         let file = fs::File::options().write(true).open(&log).map_err(failed)?;
         let sync = move || at_gate.pass(&log, || file.sync_data());
@@ -289,7 +291,7 @@ fn open(path: &Path) -> Result<Open> {
     Ok(Open { tenant, gate, pin, readers: Vec::new() })
 }
 
-/// What differs between a snapshot and the model.
+/// Returns the differences between a snapshot and the model.
 fn differences(view: &mut View<'_>, model: &Model) -> Result<Vec<String>> {
     let mut out = Vec::new();
     let mut compare = |what: &str, is: String, must: String| {
@@ -345,17 +347,17 @@ fn differences(view: &mut View<'_>, model: &Model) -> Result<Vec<String>> {
     Ok(out)
 }
 
-/// A life: the file, what must be in it, and what happened.
+/// A simulation: the file, its expected content, and the trace.
 struct Life {
     dice: Dice,
     folder: tempfile::TempDir,
-    /// Each opening after a failure is of a copy of its own.
+    /// Each opening after a failure uses a copy of its own.
     n_disks: usize,
     path: PathBuf,
     open: Option<Open>,
-    /// What was acknowledged.
+    /// The acknowledged state.
     sure: Model,
-    /// The states after the commits since, in their order.
+    /// The states after the commits since then, in order.
     later: Vec<Model>,
     trace: Vec<String>,
     faults: Vec<String>,
@@ -420,7 +422,7 @@ impl Life {
         }
     }
 
-    /// Puts a burst of writes into the queue at once: they are one batch. The flush of it waits when this returns.
+    /// Queues a burst of writes at once, as one batch. When this returns, its flush is waiting.
     fn submit(&mut self) -> (Vec<Op>, Vec<Loading<(), StoreError>>) {
         let ops = self.one_batch();
         let open = self.open();
@@ -435,7 +437,8 @@ impl Life {
         (ops, waiting)
     }
 
-    /// Writes of which one at most is refused, the last: a batch ends with the write for which it is undone and done again.
+    /// Returns writes of which at most the last is refused: a batch that is rolled back and repeated ends with the
+    /// write that caused it.
     fn one_batch(&mut self) -> Vec<Op> {
         let (mut model, mut ops) = (self.now().clone(), Vec::new());
         for _ in 0..1 + self.dice.below(BURST) {
@@ -449,7 +452,7 @@ impl Life {
         ops
     }
 
-    /// The state after a batch becomes one that may be found.
+    /// Adds the state after a batch to those that may be found.
     fn commit(&mut self, ops: &[Op]) -> Vec<bool> {
         let mut model = self.now().clone();
         let done = ops.iter().map(|op| op.apply(&mut model)).collect();
@@ -470,7 +473,7 @@ impl Life {
         self.note(format!("burst of {}: {is:?}", ops.len()));
     }
 
-    /// A load is answered before it is on disk, and is there when a later write is.
+    /// Loads records: a load is answered before it is on disk, and is durable once a later write is.
     fn load(&mut self) {
         let n = 1 + self.dice.below(3);
         for _ in 0..n {
@@ -493,7 +496,7 @@ impl Life {
             self.later.push(model);
         }
         self.note(format!("load of {}: {must}", ops.len()));
-        // One flush for each commit: what they share would depend on the threads.
+        // One flush per commit: which ones share a flush would depend on the threads.
         self.open().gate.wait_for_flush();
         self.open().gate.judge(Verdict::Done);
         self.settle();
@@ -582,7 +585,7 @@ impl Life {
         self.note("backup".to_owned());
     }
 
-    /// The server ends in order and comes back.
+    /// Shuts the server down in order and restarts it.
     fn restart(&mut self) {
         self.end_all_reading();
         if let Some(Open { tenant, gate, pin, .. }) = self.open.take() {
@@ -601,7 +604,7 @@ impl Life {
         folder
     }
 
-    /// Opens the file, in which one of the states that may be found must be, as a whole.
+    /// Opens the file, which must hold one of the possible states completely.
     fn come_back(&mut self, path: &Path, what: &str) {
         self.path = path.to_owned();
         let opened = match open(path) {
@@ -634,8 +637,8 @@ impl Life {
         format!("steps before: {:?}; faults: {:?}", &self.trace[from..], self.faults)
     }
 
-    /// Ends the server without a word; its disk afterwards is a copy, whose log is what `log` makes of what is kept and
-    /// what was written.
+    /// Ends the server abruptly; its disk afterwards is a copy, whose log is what `log` makes of the durable and the
+    /// written bytes.
     fn die(&mut self, what: &str, log: impl FnOnce(&mut Dice, &[u8], &[u8]) -> Vec<u8>) {
         self.end_all_reading();
         let folder = self.new_disk();
@@ -645,7 +648,7 @@ impl Life {
         let kept = self.open().gate.state.lock().unwrap().kept.clone();
         let log = log(&mut self.dice, &kept, &written);
         fs::write(log_of(&to), log).unwrap();
-        // The search index is disposable: gone, or as it was at some moment, half written perhaps.
+        // The search index is disposable: deleted, or as it was at some moment, perhaps half written.
         if self.dice.below(3) != 0 {
             copy_folder(&index::folder_of(&self.path), &index::folder_of(&to));
         }
@@ -659,14 +662,14 @@ impl Life {
         self.die("power failed", |dice, kept, written| found(kept, written, dice));
     }
 
-    /// What a process has written outlives it.
+    /// Kills the process; what it has written outlives it.
     fn kill(&mut self) {
         self.sure = self.now().clone();
         self.later.clear();
         self.die("killed", |_, _, written| written.to_vec());
     }
 
-    /// A burst is committed, readers see it, and the power fails before it is on disk.
+    /// Commits a burst that readers see, and lets the power fail before it is on disk.
     fn lose_power_in_a_burst(&mut self) {
         let (ops, waiting) = self.submit();
         self.commit(&ops);
@@ -678,12 +681,12 @@ impl Life {
         }
     }
 
-    /// The disk refuses a flush: nobody is told that it is kept, and nothing is written until the server comes back.
+    /// Lets a flush fail: no write is acknowledged, and nothing is written until the server restarts.
     fn fail_to_flush(&mut self) {
         let (ops, waiting) = self.submit();
         self.commit(&ops);
         self.open().gate.judge(Verdict::Fails);
-        // What the model refuses is refused, and what it would do is not acknowledged.
+        // What the model refuses is refused, and the rest is not acknowledged.
         let n_done = waiting.into_iter().filter_map(|it| it.wait().ok()).count();
         let after =
             self.open().tenant.write_blocking(|txn| txn.put(&THING, "late", &json!({"name": "late"})));
@@ -703,7 +706,7 @@ fn copy_folder(from: &Path, to: &Path) {
     let Ok(entries) = fs::read_dir(from) else { return };
     fs::create_dir_all(to).unwrap();
     for entry in entries.flatten() {
-        // Files come and go meanwhile, as they do when the power fails.
+        // Files appear and vanish meanwhile, as in a power failure.
         let target = to.join(entry.file_name());
         match entry.file_type().is_ok_and(|it| it.is_dir()) {
             true => copy_folder(&entry.path(), &target),
@@ -712,7 +715,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Lives a life; its trace.
+/// Runs a simulation; returns its trace.
 fn live(seed: u64, n_steps: usize) -> Vec<String> {
     let mut life = Life::new(seed);
     for step in 0..n_steps {

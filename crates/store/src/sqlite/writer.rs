@@ -1,4 +1,4 @@
-//! The only thread that writes into a file: what waits goes into one transaction.
+//! The only thread that writes to a file: waiting writes are run in one transaction.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ use crate::view::{Shared, State};
 use crate::whole_lists::{Changed, WholeLists};
 use crate::{Result, StoreError, Txn, View};
 
-/// Classes that the writer remembers at most.
+/// Maximum number of classes that the writer caches.
 const CLASSES: usize = 100_000;
 
 /// The only connection that writes.
@@ -36,7 +36,7 @@ pub(super) struct Writer {
     queue: Arc<Queue>,
     keeper: Arc<Keeper>,
     flusher: Sender<Committed>,
-    /// Classes known to be stored, so that most inserts ask nothing.
+    /// Classes known to be stored, so that most inserts need no lookup.
     classes: StoredClasses,
     put_off: PutOff,
     whole_lists: WholeLists,
@@ -82,13 +82,13 @@ impl Writer {
         }
     }
 
-    /// Writes what bulk loads that nobody ended have counted.
+    /// Writes the counts of bulk loads that nobody ended.
     fn end_loads(&self) -> Result<()> {
         if self.put_off.is_empty() {
             return Ok(());
         }
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
-        // Who has made the declarations its own meanwhile counts anew.
+        // A process that has changed the declarations meanwhile recounts everything.
         if let Err(error) = self.numbers() {
             self.connection.execute_batch("ROLLBACK")?;
             return Err(error);
@@ -103,7 +103,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Runs `first` and what waits behind it in one transaction.
+    /// Runs `first` and the writes queued behind it in one transaction.
     fn batch(&mut self, first: Box<dyn Job>) {
         if let Some(failure) = self.queue.failure() {
             self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Writer {
             }
             Err(error) => {
                 if !self.connection.is_autocommit() {
-                    // The transaction is undone when the engine has not done so itself.
+                    // The transaction is rolled back unless the engine has done so itself.
                     if let Err(error) = self.connection.execute_batch("ROLLBACK") {
                         tracing::error!(%error, "rollback failed");
                     }
@@ -150,7 +150,7 @@ impl Writer {
         }
     }
 
-    /// Sends a committed batch on its way to the disk.
+    /// Passes a committed batch to the flusher.
     fn hand_over(&self, parts: Vec<Part>, n_writes: usize, began: Instant) {
         self.queue.flush_begins();
         if let Err(unsent) = self.flusher.send(Committed { parts, n_writes, began }) {
@@ -177,7 +177,7 @@ impl Writer {
         while let Some(job) = next {
             self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
             parts.push(Part { job, error: None, started: Instant::now(), run: Duration::ZERO });
-            // The first write answers for a transaction that could not begin.
+            // The first write reports the error of a transaction that could not begin.
             if let Some(begun) = begun.take() {
                 begun?;
             }
@@ -220,8 +220,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Runs one closure. A refused or panicking one leaves nothing behind, or, when it wrote something without a
-    /// savepoint, asks for the batch to be undone.
+    /// Runs one closure. A refused or panicking one leaves nothing behind or, if it wrote something without a
+    /// savepoint, requires the batch to be rolled back.
     fn run_part(&self, part: &mut Part, sums: &mut Sums, known: &StoredClasses, guard: Guard) -> Result<Ran> {
         part.started = Instant::now();
         part.error = None;
@@ -231,7 +231,8 @@ impl Writer {
                 session: Session::Sqlite(&self.connection),
                 state: State::Open,
                 shared: &self.shared,
-                // Nobody else writes now: what is over for this process is over for the transaction.
+                // Nobody else writes now: rebuilds that this process knows to be complete are complete in the
+                // transaction as well.
                 remakes: self.shared.remakes.current(),
                 indexes: self.shared.published(),
                 pace: None,
@@ -246,16 +247,16 @@ impl Writer {
         if guard == Guard::Savepoint {
             txn.view.session.execute("SAVEPOINT part", &[])?;
         } else {
-            // A refused part that counted something has written it too, and is undone with the batch.
+            // A refused part that counted something has also written it, and is rolled back with the batch.
             std::mem::swap(&mut txn.counters, &mut sums.counters);
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| part.job.run(&mut txn)));
         part.run = part.started.elapsed();
-        // Numbers are never given twice in a batch, not even after a refused write.
+        // Numbers are never reused in a batch, not even after a refused write.
         sums.numbers = txn.numbers;
         if self.connection.is_autocommit() {
-            // The engine undid everything by itself, as it does when the disk is full: the parts before
-            // are gone too, and nothing may run outside a transaction.
+            // The engine rolled everything back by itself, as it does when the disk is full: the parts before are gone
+            // too, and nothing may run outside a transaction.
             return Err(StoreError::Commit("the engine undid the transaction".to_owned()));
         }
         let is_done = matches!(outcome, Ok(ControlFlow::Continue(())));
@@ -274,14 +275,14 @@ impl Writer {
                 sums.counters.absorb(txn.counters);
                 sums.classes = txn.classes;
             }
-            // Which classes were stored before this part is forgotten: they are asked for again.
+            // It is then no longer known which classes were stored before this part: they are looked up again.
             Guard::Savepoint => undo_part(&mut txn.view.session)?,
         }
         sums.n_bytes += txn.n_bytes;
         Ok(Ran::Done)
     }
 
-    /// Errors: a program of other declarations has opened the file meanwhile.
+    /// Reads the numbers assigned last. Errors: a program with other declarations has opened the file meanwhile.
     fn numbers(&self) -> Result<Numbers> {
         let mut session = Session::Sqlite(&self.connection);
         if remake::declared(&mut session)? != self.shared.declared.load(Ordering::Acquire) {
@@ -296,13 +297,13 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Nobody waits for a writer that is gone.
+    /// Ensures that nobody waits for a writer that is gone.
     fn drop(&mut self) {
         self.queue.abandon();
     }
 }
 
-/// What the parts of a batch leave for its commit.
+/// What the parts of a batch defer to its commit.
 #[derive(Default)]
 struct Sums {
     numbers: Numbers,
@@ -312,20 +313,20 @@ struct Sums {
     classes: StoredClasses,
 }
 
-/// What undoes a part of a batch alone.
+/// How a part of a batch can be rolled back on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Guard {
-    /// Nothing: the whole batch would have to be undone.
+    /// It cannot: the whole batch would have to be rolled back.
     None,
     Savepoint,
 }
 
-/// How a part ended.
+/// The outcome of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ran {
-    /// Done, or refused without a trace.
+    /// Done, or refused without having written anything.
     Done,
-    /// Refused after it had written something: the batch must be undone.
+    /// Refused after it had written something: the batch must be rolled back.
     Undo,
 }
 

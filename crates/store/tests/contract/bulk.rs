@@ -18,7 +18,7 @@ fn plain(ids: impl Iterator<Item = u32>) -> Vec<Document> {
 fn what_is_there_already_is_passed_over_and_told() {
     on_each(ALL, |tenant| {
         assert_eq!(insert_missing(tenant, plain(0..50)), [true; 50]);
-        // Some are there; then none; then some again, one of them twice in the list.
+        // Some exist; then none; then some again, one of them twice in the list.
         let made = insert_missing(tenant, plain(40..90));
         assert_eq!(made, [[false; 10].as_slice(), &[true; 40]].concat());
         assert_eq!(insert_missing(tenant, plain(90..140)), [true; 50]);
@@ -59,7 +59,7 @@ fn a_list_of_records_is_refused_as_a_whole() {
     });
 }
 
-/// Texts whose words are cut, folded, stemmed, repeated or left out.
+/// Texts whose words are split, folded, stemmed, repeated or left out.
 fn bodies() -> Vec<Value> {
     let texts = [
         "Growing crystals' lattices, quickly relaxed".to_owned(),
@@ -94,7 +94,7 @@ fn many_at_once_become_what_each_would_become_alone() {
     for (n, body) in bodies().into_iter().enumerate() {
         write(&tenant, move |txn| txn.insert(&ITEM, &format!("alone-{n}"), &body).map(|_| ()));
     }
-    // Twice: words are met for the first time, and known.
+    // Twice: words are first unknown, then cached.
     for round in ["many1", "many2"] {
         let make = |(n, body): (usize, Value)| {
             Document::new(&ITEM, format!("{round}-{n}"), &body).expect("a document")
@@ -124,13 +124,13 @@ fn many_at_once_become_what_each_would_become_alone() {
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
 }
 
-/// Children of two parents, by turns and from behind.
+/// Children of two parents, alternating and in descending order.
 fn children(numbers: std::ops::Range<u64>) -> Vec<Document> {
     let of = |n: u64| json!({"parents": [format!("p{}", n % 2), "p9"]});
     numbers.rev().map(|n| Document::new(&ITEM, format!("c{n}"), &of(n)).expect("a document")).collect()
 }
 
-/// The children of a parent.
+/// Returns the children of a parent.
 fn children_of(tenant: &Tenant, parent: &'static str) -> Vec<String> {
     let links = read(tenant, move |view| view.links_to(&ITEM, parent, "parent", ("", ""), 99));
     links.into_iter().map(|it| it.1).collect()
@@ -161,7 +161,7 @@ fn links_of_a_bulk_load_that_did_not_end_come_into_order() {
     let tenant = place.tenant(ALL);
     assert!(write(&tenant, |txn| txn.defer_indexes(&ITEM)));
     insert_missing(&tenant, children(0..9));
-    // As a process that is killed leaves the file.
+    // The file as left by a killed process.
     let other = sqlite();
     std::fs::create_dir_all(other.file("t").parent().expect("a folder")).expect("a folder");
     tenant.backup(&other.file("t")).expect("a copy");

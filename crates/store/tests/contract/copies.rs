@@ -1,4 +1,4 @@
-//! A catalogue copied to another place, between all engines.
+//! Copying a catalogue to another place, between all engines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -58,7 +58,7 @@ fn a_copy_is_the_same_and_goes_on() {
         let (source, target) = (from.open(ALL, Limits::default()), to.open(ALL, Limits::default()));
         let tenant = source.create_tenant("t", "described").expect("a tenant");
         fill(&tenant);
-        // The first run stops in the middle, where its caller does.
+        // The first run stops in the middle, because its caller does.
         let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             copy_catalogue(&source, &target, &mut |progress| {
                 assert!(progress.n_done < 1_000, "the planned stop at {}", progress.kind);
@@ -103,7 +103,7 @@ fn a_target_that_differs_is_found_although_it_has_as_many() {
 
 const PLACES: &str = "PINAKES_TEST_COPY_PLACES";
 
-/// The copier is killed between two pages, and between two tenants; what it left is gone on with.
+/// The copier is killed between two pages, and between two tenants; the next run resumes from there.
 #[test]
 fn a_killed_copy_goes_on() {
     for (from, to) in pairs() {
@@ -140,7 +140,7 @@ fn place_of(place: &Place) -> String {
     }
 }
 
-/// Not a test of its own: the copier of the test above. It stops where it is told, to be killed there.
+/// Not a test of its own: the copier of the test above. It stops where it is told to, in order to be killed there.
 #[test]
 fn copier() {
     let Ok(places) = std::env::var(PLACES) else { return };

@@ -1,7 +1,7 @@
-//! A server killed in the middle of its writes: what it acknowledged is there, nothing is half there.
+//! A server killed in the middle of its writes: everything acknowledged is there, and nothing is there in part.
 //!
-//! The test starts itself anew as the server: many threads write and say on standard output what
-//! `write` returned for; the parent kills it, opens what is left and compares.
+//! The test starts itself again as the server: many threads write and report on standard output each `write` that has
+//! returned; the parent kills it, opens what is left and compares.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -16,9 +16,9 @@ use crate::kinds::{ALL, ITEM, PLAIN};
 
 const ROUNDS: u64 = 20;
 const WRITERS: u64 = 6;
-/// Acknowledgements after which the server is killed; another number each round.
+/// Number of acknowledgements after which the server is killed; another number each round.
 const FEWEST_ACKNOWLEDGED: u64 = 40;
-/// Rounds after which the search indexes are made anew.
+/// Number of rounds after which the search indexes are rebuilt.
 const REBUILT: u64 = 4;
 const PLACE: &str = "PINAKES_TEST_CRASH_PLACE";
 const ROUND: &str = "PINAKES_TEST_CRASH_ROUND";
@@ -29,7 +29,7 @@ fn acknowledged_writes_survive_a_kill() {
         let mut acknowledged = HashSet::new();
         for round in 0..ROUNDS {
             if round % REBUILT == 0 {
-                // The server makes its indexes anew while it is killed.
+                // The server rebuilds its indexes while it is killed.
                 std::fs::remove_dir_all(search_folder(&place)).ok();
             }
             let mut child = start(&place.location, round);
@@ -37,7 +37,8 @@ fn acknowledged_writes_survive_a_kill() {
             let enough = FEWEST_ACKNOWLEDGED + round * 13 % 60;
             let mut n = 0;
             for line in lines.map_while(std::io::Result::ok) {
-                // The test harness writes lines of its own, and may leave the first of ours behind them.
+                // The test harness writes lines of its own, and our first line may follow one of them without a line
+                // break.
                 let Some((_, name)) = line.split_once("ack ") else { continue };
                 acknowledged.insert(name.to_owned());
                 n += 1;
@@ -84,7 +85,7 @@ fn server() {
         Location::Folder(place.into())
     };
     let round: u64 = std::env::var(ROUND).ok().and_then(|it| it.parse().ok()).expect("a round");
-    // Search indexes are committed all the time, so that kills meet them.
+    // Search indexes are committed all the time, so that kills hit commits.
     let limits = Limits { log_bytes: 256 << 10, index_pause_ms: 1, ..Limits::default() };
     let catalogue = Catalogue::open(location, ALL, limits).expect("a catalogue");
     let tenant = catalogue.tenant_or_new("t").expect("a tenant");
@@ -98,7 +99,7 @@ fn server() {
     });
 }
 
-/// One of three kinds of write, acknowledged when it returned.
+/// Does one of three kinds of write, which is acknowledged when it returns.
 fn write_some(tenant: &Tenant, name: &str, n: u64) {
     let own = name.to_owned();
     let result = match n % 3 {
@@ -115,7 +116,7 @@ fn write_some(tenant: &Tenant, name: &str, n: u64) {
     }
 }
 
-/// Two records that are both there or both not.
+/// Writes two records that must both exist or both not.
 fn pair(txn: &mut Txn<'_>, name: &str) -> Result<()> {
     let body = json!({"name": name, "pad": "x".repeat(2_000), "group": "g", "keywords": ["k", name]});
     txn.insert(&ITEM, &format!("{name}/a"), &body)?;
@@ -123,7 +124,7 @@ fn pair(txn: &mut Txn<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A child, and its parent's count of children.
+/// Writes a child and updates its parent's count of children.
 fn child_and_counter(txn: &mut Txn<'_>, name: &str) -> Result<()> {
     txn.insert(&PLAIN, name, &json!({"parent": "counter"}))?;
     let n = match txn.get(&PLAIN, "counter")? {
@@ -134,7 +135,7 @@ fn child_and_counter(txn: &mut Txn<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A list of members, written in chunks, then taken over.
+/// Writes a list of members in chunks, then the record that takes it over.
 fn with_members(tenant: &Tenant, name: &str, n: u64) -> Result<()> {
     let list = tenant.write_blocking(|txn| txn.new_list(&ITEM))?;
     for chunk in 0..3_u64 {

@@ -1,4 +1,4 @@
-//! `check` finds what does not agree: damage is planted in the file.
+//! `check` finds inconsistencies: damage is planted in the file.
 
 use pinakes_store::{Document, Kind};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::engines::{sqlite, write};
 use crate::kinds::{ALL, ITEM};
 
-/// A sound tenant, damaged by `sql`; what the check then says.
+/// Damages a sound tenant by `sql`; returns the findings of the check.
 fn findings(sql: &str) -> Vec<String> {
     let place = sqlite();
     let tenant = place.tenant(ALL);

@@ -7,19 +7,19 @@ use tempfile::TempDir;
 
 use crate::engine::Engine;
 
-/// A place for a catalogue, gone when dropped.
+/// A place for a catalogue, deleted when dropped.
 pub(crate) struct Place {
     pub(crate) engine: &'static str,
     pub(crate) location: Location,
     pub(crate) folder: TempDir,
 }
 
-/// One fresh place per engine.
+/// Returns one fresh place per engine.
 pub(crate) fn engines() -> Vec<Place> {
     Engine::all().into_iter().map(Place::on).collect()
 }
 
-/// A fresh place of the embedded engine.
+/// Returns a fresh place of the embedded engine.
 pub(crate) fn sqlite() -> Place {
     Place::on(Engine::Sqlite)
 }
@@ -38,18 +38,18 @@ impl Place {
             .expect("a catalogue")
     }
 
-    /// Opens the catalogue and its tenant `t`, made if need be.
+    /// Opens the catalogue and its tenant `t`, created if needed.
     pub(crate) fn tenant(&self, kinds: &'static [&'static Kind]) -> Tenant {
         self.open(kinds, Limits::default()).tenant_or_new("t").expect("a tenant")
     }
 
-    /// The file of a tenant of the embedded engine.
+    /// Returns the file of a tenant of the embedded engine.
     pub(crate) fn file(&self, tenant: &str) -> std::path::PathBuf {
         self.folder.path().join("tenants").join(format!("{tenant}.sqlite"))
     }
 }
 
-/// Runs a test on a fresh tenant of each engine, then looks whether it is sound.
+/// Runs a test on a fresh tenant of each engine, then checks that the tenant is sound.
 pub(crate) fn on_each(kinds: &'static [&'static Kind], test: impl Fn(&Tenant)) {
     for place in engines() {
         let tenant = place.tenant(kinds);
@@ -58,7 +58,7 @@ pub(crate) fn on_each(kinds: &'static [&'static Kind], test: impl Fn(&Tenant)) {
     }
 }
 
-/// Writes that succeed.
+/// Runs a write that must succeed.
 pub(crate) fn write<R: Send + 'static>(
     tenant: &Tenant,
     closure: impl FnMut(&mut Txn<'_>) -> Result<R> + Send + 'static,
@@ -66,7 +66,7 @@ pub(crate) fn write<R: Send + 'static>(
     tenant.write_blocking(closure).expect("a write")
 }
 
-/// A write that is refused.
+/// Runs a write that must be refused.
 pub(crate) fn refused<R: Send + std::fmt::Debug + 'static>(
     tenant: &Tenant,
     closure: impl FnMut(&mut Txn<'_>) -> Result<R> + Send + 'static,
@@ -74,7 +74,7 @@ pub(crate) fn refused<R: Send + std::fmt::Debug + 'static>(
     tenant.write_blocking(closure).expect_err("a refusal")
 }
 
-/// A read that succeeds.
+/// Runs a read that must succeed.
 pub(crate) fn read<R>(tenant: &Tenant, closure: impl FnMut(&mut View<'_>) -> Result<R>) -> R {
     tenant.read_blocking(closure).expect("a read")
 }
@@ -95,7 +95,7 @@ pub(crate) fn sql(place: &Place, statements: &str) {
     });
 }
 
-/// Another client's transaction in the schema of the tenant `t`, open.
+/// An open transaction of another client in the schema of the tenant `t`.
 pub(crate) struct Held {
     runtime: tokio::runtime::Runtime,
     client: tokio_postgres::Client,
@@ -103,7 +103,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Begins it with a statement.
+    /// Begins a transaction with a statement.
     pub(crate) fn lock(place: &Place, statement: &str) -> Self {
         let Location::Postgres(url) = &place.location else { panic!("{} has no server", place.engine) };
         let (url, catalogue) = url.split_once("catalogue=").expect("a catalogue");
@@ -125,7 +125,7 @@ impl Held {
         Self { runtime, client, asking }
     }
 
-    /// Waits, outside of it, until a query gives true.
+    /// Waits, outside the transaction, until a query returns true.
     pub(crate) fn wait_until(&self, query: &str) {
         let until = std::time::Instant::now() + std::time::Duration::from_secs(120);
         while !self.runtime.block_on(self.asking.query_one(query, &[])).expect("an answer").get::<_, bool>(0)
@@ -135,7 +135,7 @@ impl Held {
         }
     }
 
-    /// Ends it.
+    /// Ends the transaction.
     pub(crate) fn release(&self) {
         self.runtime.block_on(self.client.batch_execute("COMMIT")).expect("an end");
     }

@@ -1,8 +1,8 @@
-//! Files of former formats are brought to the present one, and a class is more than its number.
+//! Files of former formats are migrated to the current one, and a class is identified by more than its number.
 //!
 //! `tests/data/format-<n>.sqlite.gz` was written by the last program of that format: 59 items in groups, with members,
-//! words, counts of values and of whole lists, and five users. The one of format 3 was brought to it by that format's program,
-//! which then added one item.
+//! words, counts of values and of whole lists, and five users. The one of format 3 was migrated by that format's
+//! program, which then added one item.
 
 use std::io::Read as _;
 
@@ -16,14 +16,14 @@ use crate::kinds::{ALL, ITEM};
 const FORMAT_2: &[u8] = include_bytes!("../data/format-2.sqlite.gz");
 const FORMAT_3: &[u8] = include_bytes!("../data/format-3.sqlite.gz");
 
-/// A place whose tenant `t` is the kept file of format 2, changed by `sql` before it is opened.
+/// Returns a place whose tenant `t` is the kept file of format 2, changed by `sql` before it is opened.
 fn kept(sql: &str) -> (Place, Tenant) {
     let place = kept_file(FORMAT_2, sql);
     let tenant = place.tenant(ALL);
     (place, tenant)
 }
 
-/// A place whose tenant `t` is a kept file, changed by `sql`.
+/// Returns a place whose tenant `t` is a kept file, changed by `sql`.
 fn kept_file(packed: &[u8], sql: &str) -> Place {
     let place = sqlite();
     let file = place.file("t");
@@ -64,7 +64,7 @@ fn format_2_is_brought_to_the_present_one() {
     is_sound(&tenant, [20, 19, 19, 1]);
 }
 
-/// The text index of format 3 was in the file. What it found is found without it, and its tables are gone.
+/// The text index of format 3 was in the file. Its matches are found without it, and its tables are gone.
 #[test]
 fn format_3_is_brought_to_the_present_one() {
     let place = kept_file(FORMAT_3, "");
@@ -106,7 +106,7 @@ fn is_format(place: &Place, expected: i64) {
     assert_eq!(file.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a format"), expected);
 }
 
-/// Format 2 took any record whose class had a known number for one of that class.
+/// Format 2 took any record whose class had a known number for a member of that class.
 #[test]
 fn a_record_with_a_false_class_gets_its_own() {
     let forge = "UPDATE k_item SET class = (SELECT class FROM k_item WHERE id = '3') WHERE id = '8'";
@@ -120,7 +120,7 @@ fn a_kind_that_changes_with_the_format_is_made_anew() {
     is_sound(&tenant, [20, 19, 19, 1]);
 }
 
-/// A program of the version before may have the file open: its numbers would be false from then on.
+/// A program of the previous version may have the file open: its numbers would be wrong from then on.
 #[test]
 fn a_tenant_in_use_is_not_brought_to_a_new_format() {
     let (place, tenant) = kept("");
@@ -136,7 +136,8 @@ fn a_tenant_in_use_is_not_brought_to_a_new_format() {
     is_sound(&catalogue.tenant("t").expect("a tenant"), [20, 19, 19, 1]);
 }
 
-/// The database's tables were numbered otherwise in format 2, too: here by other numbers that are no hash at all.
+/// In format 2 the database's tables had other class numbers, too: in this test, arbitrary numbers that are no hash at
+/// all.
 #[test]
 fn classes_in_a_database_are_numbered_anew() {
     for place in engines().into_iter().filter(|it| it.engine == "postgresql") {
@@ -159,7 +160,8 @@ fn classes_in_a_database_are_numbered_anew() {
     }
 }
 
-/// Two class texts with one number cannot be made in a test; a class whose stored text is another is the same case.
+/// Two class texts with the same number cannot be constructed in a test; a class whose stored text differs is
+/// equivalent.
 #[test]
 fn a_known_number_is_no_proof_of_a_class() {
     for place in engines() {
@@ -177,7 +179,7 @@ fn a_known_number_is_no_proof_of_a_class() {
             crate::engines::sql(&place, forge);
         }
         let tenant = place.tenant(ALL);
-        // Known and committed by now.
+        // By now it is known and committed.
         assert_eq!(read(&tenant, |view| view.class(&ITEM, theirs))["group"], "theirs");
         for id in ["2", "3"] {
             let body = body.clone();

@@ -5,10 +5,10 @@ use pinakes_store::{
 };
 use serde_json::Value;
 
-/// Nothing declared.
+/// A kind without any declaration.
 pub(crate) static PLAIN: Kind = Kind::named("plain");
 
-/// Everything declared.
+/// A kind with every declaration.
 pub(crate) static ITEM: Kind = Kind {
     id_path: Some("pid"),
     columns: &[
@@ -51,7 +51,7 @@ pub(crate) static ITEM: Kind = Kind {
     ..Kind::named("item")
 };
 
-/// Books with names and subjects to be browsed.
+/// Books with browsable names and subjects.
 pub(crate) static BOOK: Kind = Kind {
     search: Search::Exact,
     lists: &[
@@ -61,7 +61,7 @@ pub(crate) static BOOK: Kind = Kind {
     ..Kind::named("book")
 };
 
-/// `Text|apart|gathered` of a list.
+/// Passes on the entries of a list, written as `Text|apart|gathered`.
 fn entries(body: &Value, list: &str, visit: &mut dyn FnMut(ListEntry)) {
     for text in body[list].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let mut parts = text.split('|').map(str::to_owned);
@@ -71,21 +71,21 @@ fn entries(body: &Value, list: &str, visit: &mut dyn FnMut(ListEntry)) {
     }
 }
 
-/// Values that only one record may have.
+/// A kind with unique values.
 pub(crate) static USER: Kind = Kind {
     columns: &[Column::one("username", Type::Text), Column::one("badge", Type::Integer)],
     indexes: &[Index::unique(&["username"]), Index::unique(&["badge"])],
     ..Kind::named("user")
 };
 
-/// Of which only one may be open at a time for each book.
+/// A kind of which only one record per book may be open at a time.
 pub(crate) static LOAN: Kind = Kind {
     columns: &[Column::one("book", Type::Text), Column::at("state", "status.name", Type::Text)],
     indexes: &[Index::unique_among("state", "Open", &["book"]), Index::on(&["book"])],
     ..Kind::named("loan")
 };
 
-/// What most tests open a catalogue with.
+/// The kinds with which most tests open a catalogue.
 pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER, &LOAN];
 
 fn keys(map: &serde_json::Map<String, serde_json::Value>, into: &mut pinakes_store::Texts) {

@@ -1,5 +1,5 @@
-//! The law of queries: what the store finds, counts and groups is what evaluating the condition on every
-//! body and sorting gives, whichever index leads.
+//! The law of queries: what the store finds, counts and groups equals the result of evaluating the condition on every
+//! body and sorting, whichever index leads.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use serde_json::{Map, Value as Json, json};
 use crate::engines::{Place, engines, write};
 use crate::kinds::{ALL, ITEM};
 
-/// More than the number below which the engine's own choice of an index is taken.
+/// Above the number of records up to which the engine's own choice of index is used.
 const N_RECORDS: u64 = 2_600;
 const FACETS: [&str; 8] = ["name", "size", "mass", "keywords", "made", "keys", "group", "free"];
 
-/// A record that exists for the law: the id is its position in the list.
+/// Returns the body of a generated record: its id is its position in the list.
 fn body(n: u64) -> Json {
-    // A small generator, so that every run has the same records.
+    // A small random number generator, so that every run has the same records.
     let mut state = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut draw = |below: u64| {
         state ^= state << 13;
@@ -75,7 +75,7 @@ fn body(n: u64) -> Json {
     Json::Object(map)
 }
 
-/// Ids do not stand in insertion order.
+/// Ids are not in insertion order.
 fn id(n: u64) -> String {
     format!("i{:04}", (n * 7919) % N_RECORDS)
 }
@@ -92,7 +92,7 @@ fn world() -> &'static World {
     WORLD.get_or_init(|| {
         let tenants: Vec<_> = engines().into_iter().map(|place| (place.tenant(ALL), place)).collect();
         for (tenant, _) in &tenants {
-            // Every record is written twice over and some deleted, so that counts have gone up and down.
+            // Every record is written twice and some are deleted, so that counts have increased and decreased.
             write(tenant, |txn| {
                 for n in 0..N_RECORDS {
                     txn.insert(&ITEM, &id(n), &body(n + 17))?;
@@ -140,7 +140,7 @@ fn folded_value() -> impl Strategy<Value = Value> {
         .prop_map(|text| Value::Folded(text.to_owned()))
 }
 
-/// A path and a value that may occur there.
+/// Generates a path and a value that may occur there.
 fn place_and_value() -> impl Strategy<Value = (&'static str, Value)> {
     let texts = prop::sample::select(vec!["name", "keywords", "group", "shared", "free", "size", "free.b"]);
     let numbers = prop::sample::select(vec![
@@ -245,7 +245,7 @@ fn query() -> impl Strategy<Value = Query> {
         .prop_map(|(filter, order, skip, limit)| Query { filter, order, skip, limit, after: None })
 }
 
-/// The condition on one record; ids are not about the body.
+/// Evaluates the condition on one record; ids are not part of the body.
 fn holds(expr: &Expr, id: &str, body: &Json) -> bool {
     match expr {
         Expr::Ids(ids) => ids.iter().any(|it| it == id),
@@ -272,7 +272,7 @@ fn compare(a: Option<&Json>, b: Option<&Json>) -> Ordering {
     }
 }
 
-/// A folded column sorts without case and accents.
+/// Compares as a folded column sorts: without case and accents.
 fn compare_folded(a: Option<&Json>, b: Option<&Json>) -> Ordering {
     let folded = |it: Option<&Json>| it.and_then(Json::as_str).map(fold);
     folded(a).cmp(&folded(b))
@@ -305,7 +305,7 @@ fn expected_page(world: &World, query: &Query) -> Vec<String> {
     rows.into_iter().skip(skip).take(limit).map(|(n, _)| id(n as u64)).collect()
 }
 
-/// Values of a facet in a body, by the definition in words.
+/// Returns the values of a facet in a body, as the documentation defines them.
 fn facet_values(facet: &str, body: &Json) -> Vec<String> {
     let text = |it: &Json| match it {
         Json::String(it) => Some(it.clone()),
@@ -373,8 +373,8 @@ fn the_store_finds_what_evaluation_finds() {
     }
 }
 
-/// What was changed since the index was made is looked at by each search: every third record has changed, some are gone
-/// and some have come again, and the index is not to follow.
+/// Each search examines the records changed since the index's commit: every third record has changed, some are deleted
+/// and some recreated, and the index is kept from following.
 #[test]
 fn what_the_index_does_not_have_yet_overrides_it() {
     let limits = || Limits { index_pause_ms: 3_600_000, ..Limits::default() };
@@ -393,7 +393,7 @@ fn what_the_index_does_not_have_yet_overrides_it() {
             for n in (0..N_RECORDS).filter(|n| n % 3 == 0) {
                 txn.update(&ITEM, &id(n), &with_content(n, n + 5))?;
             }
-            // The last ones go, and come again in the same order with other bodies.
+            // The last ones are deleted, and recreated in the same order with other bodies.
             for n in N_RECORDS - 40..N_RECORDS {
                 txn.delete(&ITEM, &id(n))?;
             }
@@ -420,14 +420,14 @@ fn what_the_index_does_not_have_yet_overrides_it() {
     }
 }
 
-/// The record `n` with the content of another.
+/// Returns the record `n` with the content of another.
 fn with_content(n: u64, content: u64) -> Json {
     let mut body = body(content);
     body["pid"] = json!(id(n));
     body
 }
 
-/// Each way of leading through the records, chosen on purpose.
+/// Forces each kind of lead in turn.
 #[test]
 fn every_lead_gives_the_same() {
     let by = |path: &str, direction| vec![Order { path: path.into(), direction }];

@@ -1,6 +1,6 @@
-//! Jobs: each is worked on by one owner at a time, and by another when that one is gone.
+//! Jobs: each is worked on by one owner at a time, and by another when that owner is gone.
 //!
-//! A lease of 0 ms has ended when it is given: owners that died need no waiting for.
+//! A lease of 0 ms has expired as soon as it is given: tests need not wait for owners that died.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ fn take(tenant: &Tenant, owner: &'static str, for_ms: u32) -> Option<Lease> {
     write(tenant, move |txn| txn.take_lease(QUEUE, owner, for_ms))
 }
 
-/// Asks until it is so; a minute is longer than any machine needs.
+/// Polls until the condition holds; a minute is longer than any machine needs.
 fn eventually(is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -93,7 +93,7 @@ fn a_lease_is_renewed_while_nobody_took_it() {
         let renewed = write(tenant, move |txn| txn.renew_lease(&held, LONG_MS));
         assert_eq!(renewed.turn, 1);
         assert_eq!(take(tenant, "b", LONG_MS), None);
-        // Given back, it may be taken at once, or later.
+        // Once given back, it may be taken at once, or later.
         write(tenant, move |txn| txn.release_lease(&renewed, 0));
         let again = take(tenant, "b", LONG_MS).expect("the job given back");
         assert_eq!(again.turn, 2);
@@ -117,7 +117,7 @@ fn a_job_is_queued_with_what_it_is_about_or_not_at_all() {
     });
 }
 
-/// Several servers over one catalogue where the engine allows it; each has a few workers.
+/// Several servers on one catalogue where the engine allows it; each has a few workers.
 #[test]
 fn no_job_is_taken_twice_by_workers_at_once() {
     const N_JOBS: usize = 60;
@@ -151,7 +151,7 @@ fn a_heartbeat_holds_a_job_and_says_when_it_lost_it() {
         queue(tenant, &["1"]);
         let held = take(tenant, "a", 0).expect("a job");
         let heart = tenant.keep_lease(held.clone(), 30).expect("a heartbeat");
-        // It renewed when the end has moved; as often as the machine lets it.
+        // It was renewed when its end has moved, however slow the machine is.
         eventually(|| held.until_ms < read(tenant, |view| view.jobs(QUEUE, 1))[0].until_ms);
         assert!(write(tenant, |txn| txn.cancel_job(QUEUE, "1")));
         eventually(|| heart.is_lost());

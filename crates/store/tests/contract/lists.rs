@@ -1,4 +1,4 @@
-//! What is browsed is what counting all records gives, whether the index has them or not.
+//! Browsing a list gives the same result as counting all records, whether the index has them or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn body(n: u64) -> Value {
 
 type Books = BTreeMap<String, Value>;
 
-/// All entries of a list, in order: key, apart, records, what is gathered.
+/// Returns all entries of a list in order: key, apart, records, gathered values.
 fn all(books: &Books, list: &str) -> Vec<(String, String, BTreeSet<String>, BTreeSet<String>)> {
     let mut found: BTreeMap<(String, String), (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for (id, body) in books {
@@ -85,7 +85,7 @@ fn check_at(
             assert_eq!(&found.gathered, gathered, "{what} {key}");
         }
     };
-    // One more than was asked for tells that there are more.
+    // One more than was asked for shows that there are more.
     compare(&found.before, &expected[split.saturating_sub(4)..split]);
     compare(&found.after, &expected[split..(split + 5).min(expected.len())]);
     assert_eq!(found.n_entries, expected.len() as u64, "{what}");
@@ -117,7 +117,7 @@ fn lists_are_browsed() {
         assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
         check(&tenant, &books, place.engine);
         check(&tenant, &books, place.engine);
-        // Changed and deleted since: the only records of some entries among them.
+        // Changed and deleted since, including the only records of some entries.
         let long = "x".repeat(9_000);
         let changed =
             json!({"names": ["ename 045|1|new", format!("f{long}|0|")], "subjects": ["Subject 2|new"]});

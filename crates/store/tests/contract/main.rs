@@ -1,5 +1,5 @@
-//! What the store promises, asked of every engine: the embedded one in a temporary folder, and PostgreSQL
-//! when `PINAKES_TEST_POSTGRES` names a cluster.
+//! The store's guarantees, tested on every engine: the embedded one in a temporary folder, and PostgreSQL when
+//! `PINAKES_TEST_POSTGRES` names a cluster.
 
 mod bulk;
 mod copies;

@@ -1,4 +1,4 @@
-//! Lists of members kept as child rows.
+//! Lists of members stored as child rows.
 
 use std::ops::ControlFlow;
 
@@ -29,7 +29,7 @@ fn record(tenant: &Tenant, id: &str) -> Record {
     read(tenant, |view| view.get(&ITEM, id)).expect("the record")
 }
 
-/// The members from `from` on, and the position at which the first chunk begins.
+/// Returns the members from `from` on, and the position at which the first chunk begins.
 fn members(tenant: &Tenant, id: &str, from: u64) -> (Option<u64>, String) {
     let record = record(tenant, id);
     read(tenant, |view| {
@@ -55,7 +55,7 @@ fn lists_are_staged_and_taken_over() {
         assert_eq!(members(tenant, "a", 34), (Some(30), "30,31,32,33,34".into()));
         assert_eq!(members(tenant, "a", 19).0, Some(10));
         assert_eq!(members(tenant, "a", 35), (None, String::new()));
-        // A change without a list keeps it, one with a list replaces it, a deletion takes it away.
+        // A change without a list keeps it, one with a list replaces it, a deletion removes it.
         write(tenant, |txn| txn.update(&ITEM, "a", &json!({"name": "b"})));
         assert_eq!(record(tenant, "a").n_members, 35);
         let other = stage(tenant, 3);
@@ -110,7 +110,7 @@ fn what_no_record_took_over_is_swept() {
         let (left, taken) = (stage(&tenant, 20), stage(&tenant, 20));
         let document = item("a").with_list(taken, 20);
         write(&tenant, move |txn| txn.insert_document(&document));
-        // Another process that opens the tenant beside us does not touch what we are making.
+        // Another process that opens the tenant does not touch the lists that this one has staged.
         let beside = place.open(ALL, pinakes_store::Limits::default());
         drop(beside.tenant("t").expect("the tenant"));
         drop(beside);

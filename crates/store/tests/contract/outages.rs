@@ -1,4 +1,4 @@
-//! PostgreSQL that goes away: in the middle of a commit, between reads, for good.
+//! PostgreSQL becomes unreachable: during a commit, between reads, permanently.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::engines::{Place, engines, read, write};
 use crate::kinds::{ALL, PLAIN};
 use crate::wire::{Cut, Wire};
 
-/// A fresh place in the database, reached over a wire that can be cut.
+/// Returns a fresh place in the database, reached over a wire that can be cut.
 fn over_a_wire() -> Option<(Place, Wire)> {
     let place = engines().into_iter().find(|it| it.engine == "postgresql")?;
     let Location::Postgres(url) = &place.location else { return None };
@@ -103,7 +103,7 @@ fn reads_go_on_when_their_connection_is_cut() {
         wire.cut_at("ISOLATION LEVEL REPEATABLE READ", Cut::Before);
         assert_eq!(read(&tenant, |view| view.find(&PLAIN, &Query::filter(Expr::All))).len(), 1);
         assert_eq!(wire.n_cut(), 2 * round + 1);
-        // The id goes over the lane of reads by id.
+        // This id is read over the lane for reads by id.
         let id = format!("an id that is looked for {round}");
         let by_id = tenant.read(Weight::Point, |view| view.get(&PLAIN, "a"));
         assert!(runtime.block_on(by_id).expect("a read").is_some());
@@ -127,7 +127,7 @@ fn a_database_that_is_silent_is_not_waited_for_long() {
     let begun = Instant::now();
     let error = by_id().expect_err("a refusal");
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
-    // Far above the bounds, far below for ever.
+    // Far above the limits, but finite.
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     wire.be_silent(false);
     assert!(by_id().expect("a read").is_some(), "it comes back by itself");
@@ -163,7 +163,7 @@ fn a_copy_that_is_cut_leaves_nothing_half_done() {
             })
             .collect();
         wire.cut_at(word, Cut::Before);
-        // The transaction is lost with its connection, and done again on another.
+        // The transaction is lost with its connection and repeated on another.
         write(&tenant, move |txn| txn.insert_missing(&documents.iter().collect::<Vec<_>>()).map(|_| ()));
         assert_eq!(wire.n_cut(), round + 1, "{word}");
         assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 200 * (round as u64 + 1));

@@ -1,4 +1,4 @@
-//! Writers beside reads that take long, and files that others may not read.
+//! Writers during long reads, and files that other users must not read.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::engines::{sqlite, write};
 use crate::kinds::{ALL, PLAIN};
 
-/// Longer than a writer may be kept waiting for a read, shorter than the engine waits for a lock.
+/// Longer than a writer may wait for a read, shorter than the engine waits for a lock.
 const LONG: Duration = Duration::from_secs(5);
 
 #[test]
@@ -32,7 +32,7 @@ fn a_long_read_does_not_hold_writers_up() {
             })
         });
         is_reading.recv().expect("a read");
-        // Sixteen times the bound and more: from there on writers once waited for the read.
+        // The log exceeds sixteen times its limit: from there on writers once waited for the read.
         let mut longest = Duration::ZERO;
         let until = Instant::now() + Duration::from_secs(3);
         for n in 1.. {
@@ -77,7 +77,7 @@ fn files_are_their_owners_whatever_folder_they_lie_in() {
     tenant.backup(&copy).expect("a copy");
     assert_eq!(open_to_others(), Vec::<String>::new());
     drop(tenant);
-    // As a former version left it.
+    // The permissions that a former version left.
     set(&place.file("t"), 0o644);
     assert_eq!(open_to_others(), ["t.sqlite"]);
     let tenant = place.tenant(ALL);
@@ -85,7 +85,8 @@ fn files_are_their_owners_whatever_folder_they_lie_in() {
     assert_eq!(open_to_others(), Vec::<String>::new());
 }
 
-/// A read by id runs where it is called, but behind one that had to wait; after many quick ones it does again.
+/// A read by id runs on the calling thread, but on another one after a read that had to wait; after many quick ones it
+/// runs in place again.
 #[test]
 fn reads_behind_a_slow_one_hold_up_nobody() {
     let place = sqlite();
@@ -105,7 +106,7 @@ fn reads_behind_a_slow_one_hold_up_nobody() {
     assert!(is_here(quick));
     assert!(is_here(Duration::from_millis(2)), "nobody knew it");
     assert!(!is_here(quick), "it was known");
-    // A read may be slow by chance on a busy machine, and counting begins anew.
+    // A read may happen to be slow on a busy machine, and then counting starts again.
     let n_aside = (0..100_000).position(|_| is_here(quick));
     assert!(n_aside.is_some_and(|it| 900 <= it), "{n_aside:?}");
 }

@@ -1,4 +1,4 @@
-//! Conditions, order and windows, on chosen records; `law.rs` asks the same of any.
+//! Conditions, order and windows on chosen records; `law.rs` tests the same on arbitrary ones.
 
 use pinakes_store::{Direction, End, Expr, Order, Path, Pattern, Query, Tenant, Value};
 use serde_json::{Value as Json, json};
@@ -239,7 +239,7 @@ fn load(tenant: &Tenant) {
     });
 }
 
-/// How many records each group has.
+/// Returns the number of records in each group.
 fn groups(tenant: &Tenant) -> Vec<(String, u64)> {
     let facets = read(tenant, |view| view.facets(&ITEM, &Expr::All, &["group"]));
     facets.into_iter().flatten().map(|it| (it.value, it.n_records)).collect()
@@ -269,7 +269,7 @@ fn counts_of_a_bulk_load_that_did_not_end_come_back() {
     let tenant = place.tenant(ALL);
     load(&tenant);
     let expected = groups(&tenant);
-    // As a process that is killed leaves the file.
+    // The file as left by a killed process.
     let other = sqlite();
     std::fs::create_dir_all(other.file("t").parent().expect("a folder")).expect("a folder");
     tenant.backup(&other.file("t")).expect("a copy");
@@ -281,8 +281,8 @@ fn counts_of_a_bulk_load_that_did_not_end_come_back() {
     }
 }
 
-/// Half of the records have the name and half the time, but only the two smallest have both: the way from the largest
-/// down, which counts of names and times promise, would pass over all the others.
+/// Half of the records have the name and half the time, but only the two smallest have both: the descending order,
+/// which the counts of names and times suggest, would pass over all the others.
 #[test]
 fn what_counts_promise_may_not_be_there() {
     const N_RECORDS: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! Records by id: made, read, changed, deleted; versions, sequence numbers, tombstones, changes.
+//! Records by id: creating, reading, changing, deleting; versions, sequence numbers, tombstones, changes.
 
 use pinakes_store::{Change, Document, Expr, StoreError, Tenant};
 use serde_json::json;
@@ -107,7 +107,7 @@ fn what_cannot_be_is_refused() {
             refused(tenant, |txn| txn.insert(&PLAIN, "a\0b", &json!({}))),
             StoreError::Query(_)
         ));
-        // A refusal inside a closure that goes on leaves the rest of the closure's work.
+        // A refusal inside a closure that continues keeps the rest of the closure's work.
         let both = write(tenant, |txn| {
             let first = txn.insert(&USER, "u5", &json!({"username": "ada"})).is_err();
             txn.insert(&USER, "u6", &json!({"username": "eve"}))?;
@@ -116,7 +116,7 @@ fn what_cannot_be_is_refused() {
         assert!(both);
         assert!(!read(tenant, |view| view.has(&USER, "u5")));
         assert!(read(tenant, |view| view.has(&USER, "u6")));
-        // The value is free again once its record is changed or gone.
+        // The value is free again once its record is changed or deleted.
         write(tenant, |txn| txn.update(&USER, "u1", &json!({"username": "ann"})));
         write(tenant, |txn| txn.insert(&USER, "u7", &json!({"username": "ada"})));
         write(tenant, |txn| txn.delete(&USER, "u7"));
@@ -124,8 +124,8 @@ fn what_cannot_be_is_refused() {
     });
 }
 
-/// The changes after a number, once there are `n`: a database gives them when no older one can come any more,
-/// and other tests write to it too.
+/// Returns the changes after a number, once there are `n`: a database returns them when no older one can appear any
+/// more, and other tests write to it too.
 pub(crate) fn changes(tenant: &Tenant, after: u64, n: usize) -> Vec<Change> {
     for _ in 0..10_000 {
         let found = read(tenant, |view| view.changes(after, 10_000));
@@ -261,8 +261,8 @@ fn clear_leaves_tombstones() {
     });
 }
 
-/// An index of PostgreSQL holds a third of a page: what is longer is refused by name, whichever way it comes, and
-/// nothing else suffers. The embedded engine takes it.
+/// An index entry of PostgreSQL holds a third of a page: a longer value is refused with an error that names it, however
+/// it is written, and nothing else is affected. The embedded engine accepts it.
 #[test]
 fn a_text_too_long_for_an_index_is_refused_or_found() {
     let long = "long ".repeat(600);

@@ -1,4 +1,4 @@
-//! A kind's declaration changes: what it governs is made anew from the bodies.
+//! A kind's declaration changes: everything it governs is rebuilt from the bodies.
 
 use std::sync::{Arc, Mutex};
 
@@ -89,15 +89,15 @@ fn everything_follows_the_declaration() {
         write(&tenant, |txn| txn.insert(&AFTER, "new", &json!({"size": 9, "owner": 1, "tags": ["z"]})));
         drop(tenant);
 
-        // Back again, without members: their rows are no record's any more, the rest is as it was.
+        // Back to no members: their rows belong to no record any more, the rest is as it was.
         let tenant = place.tenant(THIRD);
         assert_eq!(ids(&tenant, &WITHOUT_MEMBERS, Expr::All).len(), 2_100);
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
     }
 }
 
-/// In the embedded engine `tests/power.rs` holds this, step by step. In a database its transactions are cut off here at each of the
-/// tables that they come to.
+/// For the embedded engine, `tests/power.rs` tests this step by step. In a database, this test aborts the transactions
+/// at each of the tables that they reach.
 #[test]
 fn what_is_cut_off_while_it_is_made_anew_begins_again() {
     for table in ["facet", "identifier", "link", "class"] {
@@ -116,13 +116,13 @@ fn what_is_cut_off_while_it_is_made_anew_begins_again() {
         let held = Held::lock(&place, &format!("LOCK TABLE {table} IN SHARE MODE"));
         std::thread::scope(|scope| {
             let opened = scope.spawn(|| place.open(SECOND, Limits::default()).tenant("t").map(drop));
-            // Whoever waits for the table is ended.
+            // Terminates the session that waits for the table.
             held.wait_until(&format!(
                 "SELECT coalesce(bool_and(pg_terminate_backend(pid)), false) FROM pg_locks \
                  WHERE NOT granted AND relation = '{table}'::regclass"
             ));
             held.release();
-            // It may have tried again by itself.
+            // It may have retried by itself.
             let _ended = opened.join().expect("no panic");
         });
         let tenant = place.tenant(SECOND);
@@ -208,7 +208,7 @@ fn indexes_are_made_while_writes_go_on() {
         });
     };
     (0..20).for_each(insert);
-    // A transaction that has the table locked for writing holds the index up, and nothing else.
+    // A transaction that holds a write lock on the table delays the index, and nothing else.
     let held = Held::lock(&place, "LOCK TABLE k_thing IN ROW EXCLUSIVE MODE");
     std::thread::scope(|scope| {
         let opened = scope.spawn(|| place.tenant(FIFTH));
@@ -228,7 +228,7 @@ fn indexes_are_made_while_writes_go_on() {
     crate::engines::sql(&place, invalid);
 }
 
-/// Of a kind with more records than are made before a tenant is served, indexes are made beside serving.
+/// For a kind with more records than are rebuilt before a tenant is served, indexes are built while serving.
 #[test]
 fn indexes_of_a_large_kind_are_not_waited_for() {
     let Some(place) = engines().into_iter().find(|it| it.engine == "postgresql") else { return };
@@ -247,12 +247,12 @@ fn indexes_of_a_large_kind_are_not_waited_for() {
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
 }
 
-/// Bounds with which a kind stays as it is once so many of its records are made anew.
+/// Returns limits under which the rebuild of a kind stops after so many records.
 fn held_after(n_records: u64) -> Limits {
     Limits { remake_records_first: n_records, remake_pause_ms: 3_600_000, ..Limits::default() }
 }
 
-/// Records of the tests below.
+/// Number of records in the tests below.
 pub(crate) const N: usize = 2_100;
 
 pub(crate) fn body(n: usize) -> Json {
@@ -267,7 +267,7 @@ pub(crate) fn fill(place: &Place) {
     write(&tenant, |txn| (0..N).try_for_each(|n| txn.insert(&BEFORE, &n.to_string(), &body(n)).map(drop)));
 }
 
-/// What a tenant says of the second declaration by searches that columns, classes, counts or bodies answer.
+/// Returns what searches find under the second declaration by columns, classes, counts or bodies.
 fn found(tenant: &Tenant) -> Vec<String> {
     let mut said = Vec::new();
     for (field, value) in
@@ -296,14 +296,14 @@ fn found(tenant: &Tenant) -> Vec<String> {
     said
 }
 
-/// Some writes of records that may be made anew or not.
+/// Writes some records that may or may not be rebuilt yet.
 fn change(tenant: &Tenant) {
     write(tenant, |txn| {
         for n in [3, 1_999] {
             let changed = json!({"name": "moved", "size": 2, "tags": ["a", "t1"], "owner": 3, "group": 7, "doi": "10.1/m", "of": "3"});
             txn.update(&AFTER, &n.to_string(), &changed)?;
         }
-        // The same once more, to something else.
+        // The same record again, changed to something else.
         txn.update(
             &AFTER,
             "1999",
@@ -330,7 +330,7 @@ fn reads_and_writes_go_on_while_a_kind_is_made_anew() {
             let [place, plain] = [0, 1].map(|_| engines().remove(number));
             fill(&place);
             fill(&plain);
-            // What it says when all is made at once.
+            // The result when everything is rebuilt at once.
             let expected = plain.tenant(SECOND);
             let before = found(&expected);
             change(&expected);
@@ -350,14 +350,14 @@ fn reads_and_writes_go_on_while_a_kind_is_made_anew() {
             }
             is_remaking(tenant.read_blocking(|view| view.by_identifier("doi", "10.1/9")));
             is_remaking(tenant.read_blocking(|view| view.links_to(&AFTER, "0", "of", ("", ""), 9)));
-            // A writer does not read all bodies for what a column will tell.
+            // A writer does not read all bodies for a condition that a column will answer later.
             let by_size = Expr::Is("size".into(), 2_i64.into());
             is_remaking(tenant.write_blocking(move |txn| txn.count(&AFTER, &by_size)));
             change(&tenant);
             assert_eq!(found(&tenant), after, "{engine} {n_made}");
             is_remaking(tenant.read_blocking(|view| view.identifiers("doi", "", 9)));
 
-            // Another server takes the steps that are left; the first finds all made.
+            // Another server takes the remaining steps; the first finds everything rebuilt.
             let other = place.open(SECOND, Limits::default()).tenant("t").expect("a tenant");
             for it in [&other, &tenant] {
                 assert_eq!(found(it), after, "{engine} {n_made}");
@@ -375,18 +375,18 @@ fn what_was_begun_is_gone_on_with() {
     for place in engines() {
         fill(&place);
         for _ in 0..3 {
-            // Each time five hundred more, and not from the beginning.
+            // Five hundred more each time, without starting over.
             let tenant = place.open(SECOND, held_after(500)).tenant("t").expect("a tenant");
             let by_size = Expr::Is("size".into(), 2_i64.into());
             assert_eq!(read(&tenant, |view| view.count(&AFTER, &by_size)), 420);
             is_remaking(tenant.read_blocking(|view| view.by_identifier("doi", "10.1/9")));
         }
-        // The last six hundred, a look that there are no more, and the indexes.
+        // The last six hundred, a check that there are no more, and the indexes.
         let tenant = place.open(SECOND, held_after(3_000)).tenant("t").expect("a tenant");
         assert_eq!(read(&tenant, |view| view.by_identifier("doi", "10.1/2099")).len(), 1, "{}", place.engine);
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
         drop(tenant);
-        // Cut off halfway back to the first declaration, and there again.
+        // Aborted halfway back to the first declaration, and there again.
         drop(place.open(FIRST, held_after(500)).tenant("t").expect("a tenant"));
         drop(place.open(SECOND, held_after(500)).tenant("t").expect("a tenant"));
         let tenant = place.tenant(FIRST);
@@ -439,7 +439,7 @@ fn what_declarations_have_alike_serves_on() {
     }
 }
 
-/// The first declaration with a unique index on a column that is new.
+/// The first declaration with a unique index on a new column.
 static UNIQUE_LATER: Kind = Kind {
     columns: &[Column::one("name", Type::Text), Column::one("doi", Type::Text)],
     indexes: &[Index::unique(&["doi"])],
@@ -482,7 +482,7 @@ fn who_opened_a_tenant_with_the_former_declaration_writes_no_more() {
         let by_name = || Expr::Is("name".into(), "beam 1".into());
         is_outdated(old.read_blocking(|view| view.count(&BEFORE, &by_name())).expect_err("a refusal"));
         is_outdated(old.read_blocking(|view| view.count(&BEFORE, &Expr::All)).expect_err("a refusal"));
-        // The same of reads of one statement, which go another way.
+        // The same for single-statement reads, which take another path.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let by_identifier = old.read(Weight::Point, |view| view.by_identifier("doi", "10.1/9"));
         is_outdated(runtime.block_on(by_identifier).expect_err("a refusal"));

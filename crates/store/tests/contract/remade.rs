@@ -1,7 +1,7 @@
-//! Servers that make a kind anew, in processes of their own that write meanwhile and are killed: what they acknowledged is
-//! there, and everything follows the declaration of who comes last.
+//! Servers that rebuild a kind, in processes of their own that write meanwhile and are killed: everything they
+//! acknowledged is there, and everything follows the declaration of the last one to start.
 //!
-//! The test starts itself anew as the servers, as that of `crash.rs` does.
+//! The test starts itself again as the servers, like that of `crash.rs`.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,13 +16,13 @@ use crate::redeclare::{AFTER, BEFORE, FIRST, N, SECOND, body, fill};
 
 const ROUNDS: usize = 12;
 const WRITERS: usize = 3;
-/// Acknowledgements after which the servers of a round are killed; another number each round.
+/// Number of acknowledgements after which the servers of a round are killed; another number each round.
 const FEWEST_ACKNOWLEDGED: usize = 5;
 const PLACE: &str = "PINAKES_TEST_REMADE_PLACE";
 /// The number of the declaration: 1 or 2.
 const DECLARED: &str = "PINAKES_TEST_REMADE_DECLARED";
 const NAME: &str = "PINAKES_TEST_REMADE_NAME";
-/// By which declaration each of the two servers of a round goes: the same, or another, whichever comes first.
+/// The declarations of the two servers of a round: the same or different, in either order.
 const PAIRS: [[u8; 2]; 4] = [[2, 2], [1, 2], [2, 1], [1, 1]];
 
 #[test]
@@ -38,7 +38,8 @@ fn servers_that_make_a_kind_anew_can_be_killed() {
                 let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
                 let said = said.clone();
                 let reader = std::thread::spawn(move || {
-                    // The test harness writes lines of its own, and may leave the first of ours behind them.
+                    // The test harness writes lines of its own, and our first line may follow one of them without a
+                    // line break.
                     let lines = lines.map_while(std::io::Result::ok);
                     let names = lines.filter_map(|it| Some(it.split_once("ack ")?.1.to_owned()));
                     names.map(|it| said.send(it)).take_while(std::result::Result::is_ok).count()
@@ -58,7 +59,7 @@ fn servers_that_make_a_kind_anew_can_be_killed() {
             acknowledged.extend(first);
             for (mut child, reader) in children {
                 child.kill().expect("a kill");
-                // One ends by itself only when another has made the declarations its own.
+                // A server ends by itself only when another has changed the declarations to its own.
                 let ended = child.wait().expect("an end");
                 assert!(ended.code().is_none_or(|it| it == 0), "{}, round {round}: {ended}", place.engine);
                 acknowledged.extend(heard.try_iter());
@@ -74,7 +75,7 @@ fn servers_that_make_a_kind_anew_can_be_killed() {
     }
 }
 
-/// All that was acknowledged is there, and is found by what the declaration asks for.
+/// Checks that everything acknowledged is there and is found as the declaration requires.
 fn look(tenant: &Tenant, kind: &'static Kind, acknowledged: &HashSet<String>, engine: &str) {
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{engine}");
     for name in acknowledged {
@@ -115,7 +116,7 @@ fn start(location: &Location, declared: u8, name: &str) -> Child {
         .expect("a child")
 }
 
-/// Not a test of its own: a server of the test above. It ends when another has made the declarations its own.
+/// Not a test of its own: a server of the test above. It ends when another has changed the declarations to its own.
 #[test]
 fn server() {
     let Ok(place) = std::env::var(PLACE) else { return };
@@ -127,7 +128,7 @@ fn server() {
     let is_first = std::env::var(DECLARED).is_ok_and(|it| it == "1");
     let (kinds, kind): (_, &Kind) = if is_first { (FIRST, &BEFORE) } else { (SECOND, &AFTER) };
     let name = std::env::var(NAME).expect("a name");
-    // All is made beside the writes.
+    // Everything is rebuilt during the writes.
     let limits = Limits { remake_records_first: 0, remake_pause_ms: 1, ..Limits::default() };
     let catalogue = Catalogue::open(location, kinds, limits).expect("a catalogue");
     let tenant = catalogue.tenant("t").expect("a tenant");
@@ -156,7 +157,7 @@ fn server() {
     });
 }
 
-/// A record more, one from the beginning changed, and sometimes one gone.
+/// Adds a record, changes one of the first ones, and sometimes deletes one.
 fn write_some(txn: &mut Txn<'_>, kind: &'static Kind, name: &str, n: usize) -> Result<()> {
     txn.insert(kind, name, &body(n))?;
     let (of_all, other) = (n * 97 % N, n * 31 % N);

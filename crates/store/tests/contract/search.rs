@@ -101,7 +101,7 @@ fn text_combines_with_other_conditions() {
         };
         assert_eq!(ids(Expr::Or(vec![text(), Expr::Is("size".into(), 1_i64.into())])), ["a", "b"]);
         assert_eq!(ids(Expr::Not(Box::new(text()))), ["a", "c", "d"]);
-        // Beside a condition that the engine cannot decide.
+        // Combined with a condition that the engine cannot decide.
         let by_body = || Expr::Exists("neutron".into());
         assert_eq!(ids(Expr::Or(vec![text(), by_body()])), ["b", "c"]);
         assert_eq!(ids(Expr::And(vec![Expr::Not(Box::new(text())), by_body()])), ["c"]);

@@ -1,4 +1,5 @@
-//! Searches that nobody should send, and records that nobody should write: exact answers or clear refusals, in bounded time.
+//! Searches that nobody should send, and records that nobody should write: exact answers or clear refusals, in bounded
+//! time.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,8 @@ use crate::engines::{engines, read, sqlite, write};
 use crate::kinds::{ALL, ITEM};
 
 const WAIT: Duration = Duration::from_secs(120);
-/// A debug build on a busy machine answers each of these within; what scans or explodes takes minutes.
+/// A debug build on a busy machine answers each of these within this time; full scans or exponential blow-ups take
+/// minutes.
 const LONGEST: Duration = Duration::from_secs(60);
 const N_RECORDS: u64 = 600;
 
@@ -36,7 +38,7 @@ fn fill(tenant: &Tenant) {
     assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
 }
 
-/// Runs `test` on both engines, and looks that it takes no longer than it may.
+/// Runs `test` on both engines, and checks that it does not take too long.
 fn check(test: impl Fn(&Tenant)) {
     for place in engines() {
         let tenant = place.tenant(ALL);
@@ -56,7 +58,7 @@ fn a_million_values() {
     check(|tenant| {
         let names = (0..1_000_000).map(|n| Value::Text(format!("run {n:04} aaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
         let filter = Expr::In("name".into(), names.collect());
-        // Refused clearly is as good as exact.
+        // A clear refusal is as good as an exact answer.
         match tenant.read_blocking(|view| view.count(&ITEM, &filter)) {
             Ok(n) => assert_eq!(n, N_RECORDS),
             Err(error) => assert!(error.to_string().starts_with("query: "), "{error}"),
@@ -136,8 +138,8 @@ fn pages_far_behind() {
     });
 }
 
-/// A page far behind is that part of the whole answer, in any order, with many equal and absent values, and with records that
-/// were changed since the index was made.
+/// A deep page equals that part of the whole answer, in any order, with many equal and absent values, and with records
+/// changed since the index's commit.
 #[test]
 fn pages_far_behind_are_parts_of_the_whole() {
     const N: u64 = 1_300;
@@ -180,7 +182,7 @@ fn pages_far_behind_are_parts_of_the_whole() {
                     }
                 }
             }
-            // Changed now, and not in the index yet when the second round asks, or just so.
+            // Changed now, and perhaps not in the index yet when the second round queries.
             write(&tenant, move |txn| {
                 (0..N).step_by(29).try_for_each(|n| {
                     let id = n.to_string();
@@ -191,7 +193,7 @@ fn pages_far_behind_are_parts_of_the_whole() {
     }
 }
 
-/// Each record brings keys of its own: 100,000 of them in all, and one record has more than are kept.
+/// Each record has keys of its own: 100,000 in all, and one record has more than are indexed.
 #[test]
 fn a_hundred_thousand_keys() {
     const KEYS: u64 = 250;

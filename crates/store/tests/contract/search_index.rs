@@ -1,4 +1,5 @@
-//! The search index is disposable: torn, of another store or ahead of it, it is made anew, and no answer is ever wrong.
+//! The search index is disposable: if damaged, of another store or ahead of its store, it is rebuilt, and no answer is
+//! ever wrong.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::kinds::{ALL, ITEM};
 const WAIT: Duration = Duration::from_secs(120);
 const N_RECORDS: u64 = 400;
 
-/// Makes records `from` to `to`, each with a word of its own.
+/// Creates records `from` to `to`, each with a word of its own.
 fn fill(tenant: &Tenant, from: u64, to: u64) {
     write(tenant, move |txn| {
         (from..to).try_for_each(|n| {
@@ -34,7 +35,7 @@ fn filled() -> Place {
     place
 }
 
-/// Searches that the index answers find records `0..n`.
+/// Checks that searches answered by the index find records `0..n`.
 #[track_caller]
 fn check(tenant: &Tenant, n: u64) {
     let text = |word: String| Expr::Text(TextQuery { words: vec![word], ..TextQuery::default() });
@@ -56,7 +57,7 @@ fn index_folder(place: &Place) -> PathBuf {
     PathBuf::from(format!("{}-search", place.file("t").display())).join("item")
 }
 
-/// Opens the tenant, looks before and after the index is there.
+/// Opens the tenant, and checks before and after the index is available.
 #[track_caller]
 fn check_opened(place: &Place, n: u64) {
     let tenant = place.tenant(ALL);
@@ -96,7 +97,7 @@ fn an_index_that_is_torn_is_made_anew() {
         }
         let tenant = place.tenant(ALL);
         check(&tenant, N_RECORDS);
-        // What cannot be opened waits before it is made anew.
+        // An index that cannot be opened waits before it is rebuilt.
         drop(tenant);
     }
 }
@@ -196,7 +197,7 @@ fn a_deleted_tenant_takes_its_index_along() {
     assert!(!index_folder(&place).exists());
 }
 
-/// A server's copy lags as it likes: each finds at once what the other wrote.
+/// A server's copy may lag: each server finds at once what the other wrote.
 #[test]
 fn servers_over_a_database_have_copies_of_their_own() {
     for place in engines() {
@@ -227,7 +228,7 @@ fn servers_over_a_database_have_copies_of_their_own() {
             assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
         }
         assert!(folder.path().join("t/item/meta.json").exists());
-        // One that was away goes on from where its copy ends.
+        // A server that was away continues from where its copy ends.
         drop(second);
         fill(&first, N_RECORDS + 50, N_RECORDS + 80);
         let second = join();
@@ -237,7 +238,7 @@ fn servers_over_a_database_have_copies_of_their_own() {
     }
 }
 
-/// What was made under another primary may hold what this one lost.
+/// An index built under another primary may hold what this one has lost.
 #[test]
 fn a_copy_of_another_history_is_made_anew() {
     for place in engines() {
@@ -261,7 +262,7 @@ fn a_copy_of_another_history_is_made_anew() {
     }
 }
 
-/// A command that answers nobody completes the indexes before it ends: new, changed and deleted records.
+/// A command that serves no requests completes the indexes before it ends: new, changed and deleted records.
 #[test]
 fn a_command_completes_the_indexes() {
     const N_LOADED: u64 = 3_000;
@@ -289,7 +290,7 @@ fn a_command_completes_the_indexes() {
     }
 }
 
-/// What another process keeps is left to it; searches find what it lacks.
+/// An index that another process maintains is left to it; searches find what it lacks.
 #[test]
 fn an_index_that_another_process_keeps_is_left_to_it() {
     let place = filled();

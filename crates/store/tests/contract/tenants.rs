@@ -1,4 +1,4 @@
-//! Tenants: made, listed, deleted, closed when too many are open; backups; files of newer programs.
+//! Tenants: created, listed, deleted, closed when too many are open; backups; files of newer programs.
 
 use pinakes_store::{Catalogue, Expr, Limits, StoreError};
 use serde_json::json;
@@ -31,7 +31,7 @@ fn tenants_come_and_go() {
     }
 }
 
-/// Who lists tenants that nobody has open leaves no trace of it, and sees what stands in a log alone.
+/// Listing tenants that nobody has open leaves no traces, and sees data that is only in a log.
 #[test]
 fn a_list_makes_no_file() {
     let place = sqlite();
@@ -78,7 +78,7 @@ fn the_log_of_a_deleted_tenant_is_nobodys() {
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
 }
 
-/// One whose making was cut off is no tenant, and can be made.
+/// A tenant whose creation was interrupted does not exist, and can be created.
 #[test]
 fn a_tenant_that_was_half_made_can_be_made() {
     let place = sqlite();
@@ -392,7 +392,7 @@ fn a_bad_url_is_named_without_its_password() {
     }
 }
 
-/// On one thread: what waited there would hold up everything.
+/// Runs work on one thread, where anything that blocks would stop everything.
 fn on_one_thread(work: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work);
 }
@@ -405,7 +405,7 @@ fn a_tenant_that_takes_long_to_open_holds_up_nobody() {
     making.create_tenant("quick", "").expect("a tenant");
     drop(making);
     let catalogue = place.open(ALL, Limits { openings: 2, ..Limits::default() });
-    // Whoever opens the file waits for this lock, as for a migration.
+    // Opening the file waits for this lock, as for a migration.
     let lock = rusqlite::Connection::open(place.file("slow")).expect("the file");
     lock.execute_batch("BEGIN IMMEDIATE").expect("a lock");
     on_one_thread(async {
@@ -417,7 +417,7 @@ fn a_tenant_that_takes_long_to_open_holds_up_nobody() {
                 )
             })
             .collect();
-        // All of them have begun to wait.
+        // All of them are waiting by now.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -476,7 +476,7 @@ fn a_list_of_tenants_opens_none() {
         };
         let expected: Vec<String> = (0..5).map(|n| format!("t{n}: number {n}")).collect();
         let other = place.open(ALL, Limits::default());
-        // Beside a server that has them open, and alone.
+        // While a server has them open, and alone.
         assert_eq!(listed(&other), expected, "{}", place.engine);
         assert!(other.statistics().is_empty(), "{}", place.engine);
         drop((making, other));

@@ -1,4 +1,4 @@
-//! Lists of counted values that come again and again.
+//! Lists of counted values that occur repeatedly.
 
 use pinakes_store::{Expr, Tenant};
 use serde_json::{Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::engines::{Place, on_each, read, sqlite, write};
 use crate::kinds::{ALL, ITEM};
 
-/// A body with ten keys that are counted, and one more.
+/// Returns a body with ten counted keys, and one more.
 fn body(group: &str, last: &str) -> Json {
     let keys = (0..10).map(|n| (format!("key{n}"), json!(n)));
     let meta: serde_json::Map<String, Json> = keys.chain([(last.to_owned(), Json::Null)]).collect();
@@ -18,7 +18,7 @@ fn insert(tenant: &Tenant, id: &str, group: &'static str, last: &'static str) {
     write(tenant, move |txn| txn.insert(&ITEM, &id, &body(group, last)).map(|_| ()));
 }
 
-/// How often a key is counted, in all groups.
+/// Returns how often a key is counted, over all groups.
 fn n_with(tenant: &Tenant, key: &str) -> u64 {
     let facets = read(tenant, |view| view.facets(&ITEM, &Expr::All, &["keys"]));
     let values: Vec<&str> = facets[0].iter().map(|it| it.value.as_str()).collect();
@@ -26,7 +26,7 @@ fn n_with(tenant: &Tenant, key: &str) -> u64 {
     facets[0].iter().find(|it| it.value == key).map_or(0, |it| it.n_records)
 }
 
-/// Eight records of two groups, each written alone.
+/// Writes eight records of two groups, each in a write of its own.
 fn fill(tenant: &Tenant) {
     for n in 0..8 {
         insert(tenant, &n.to_string(), if n % 2 == 0 { "g1" } else { "g2" }, if n < 6 { "x" } else { "y" });
@@ -46,7 +46,7 @@ fn every_value_of_a_list_is_counted() {
     });
 }
 
-/// Rows in which lists are counted.
+/// Returns the number of rows in which lists are counted.
 fn n_rows(place: &Place) -> i64 {
     let file = rusqlite::Connection::open(place.file("t")).expect("the file");
     file.query_row("SELECT count(*) FROM facet_list WHERE n <> 0", [], |row| row.get(0)).expect("a count")
@@ -65,7 +65,7 @@ fn lists_are_counted_once_and_added_up_when_a_file_is_opened() {
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
 }
 
-/// Two programs on one file: each counts in rows of its own, and what one made the other may take away.
+/// Two programs on one file: each counts in rows of its own, and may delete rows that the other created.
 #[test]
 fn two_writers_count_in_one_file() {
     let place = sqlite();
@@ -76,7 +76,7 @@ fn two_writers_count_in_one_file() {
         insert(&other, id, "g1", "x");
     }
     write(&other, |txn| txn.delete(&ITEM, "2"));
-    // As a third one does that opens the file alone.
+    // As done by a third program that opens the file alone.
     let file = rusqlite::Connection::open(place.file("t")).expect("the file");
     let add = |class: &str| {
         format!(

@@ -1,20 +1,20 @@
-//! A way to the database that can be cut at a chosen word.
+//! A proxy to the database whose connections can be cut at a chosen word.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What becomes of the message that holds the word.
+/// What happens to the message that contains the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// It never reaches the database.
     Before,
-    /// The database gets it and does it; its answer never comes back.
+    /// The database receives and executes it; its answer never arrives.
     After,
 }
 
-/// Stands between the store and a database: passes on what comes, until it is told to cut.
+/// A proxy between the store and a database: forwards everything until it is told to cut.
 #[derive(Clone)]
 pub(crate) struct Wire {
     address: SocketAddr,
@@ -29,7 +29,7 @@ struct Plan {
 }
 
 impl Wire {
-    /// `database` is `host:port`.
+    /// Returns a wire to `database`, given as `host:port`.
     pub(crate) fn to(database: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -49,22 +49,22 @@ impl Wire {
         Self { address, plan }
     }
 
-    /// `host:port` of this end.
+    /// Returns `host:port` of this end.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Cuts the connection that next sends a message with this word in it.
+    /// Cuts the connection that next sends a message containing this word.
     pub(crate) fn cut_at(&self, word: &'static str, cut: Cut) {
         *self.plan.cut.lock().unwrap_or_else(PoisonError::into_inner) = Some((word.as_bytes(), cut));
     }
 
-    /// How many connections were cut.
+    /// Returns how many connections were cut.
     pub(crate) fn n_cut(&self) -> usize {
         self.plan.n_cut.load(Ordering::SeqCst)
     }
 
-    /// From now on, or no longer, the database hears nothing: connections stay open.
+    /// Sets whether the database receives nothing from now on, with connections kept open.
     pub(crate) fn be_silent(&self, is_silent: bool) {
         self.plan.is_silent.store(is_silent, Ordering::SeqCst);
     }
@@ -73,7 +73,7 @@ impl Wire {
 fn pass(client: TcpStream, plan: &Arc<Plan>) {
     let Ok(database) = TcpStream::connect(&plan.database) else { return };
     let (mut from, mut to) = (client.try_clone().expect("a clone"), database.try_clone().expect("a clone"));
-    // Once the word was seen, what the database says is no longer passed on.
+    // Once the word was seen, the database's answers are no longer forwarded.
     let is_cut = Arc::new(AtomicBool::new(false));
     let seen = is_cut.clone();
     std::thread::spawn(move || {
@@ -85,7 +85,7 @@ fn pass(client: TcpStream, plan: &Arc<Plan>) {
             }
             follow(&mut recent, &bytes[..n]);
             if seen.load(Ordering::SeqCst) && recent.ends_with(READY) {
-                // It has done what was asked and said so, to nobody.
+                // The database has executed the statement and answered; nobody receives the answer.
                 break;
             }
         }
@@ -108,7 +108,7 @@ fn pass(client: TcpStream, plan: &Arc<Plan>) {
                 if to.write_all(&bytes[..n]).is_err() {
                     break;
                 }
-                // The other direction ends both when the database has answered.
+                // The other direction closes both when the database has answered.
                 return;
             }
             None => {
@@ -122,20 +122,20 @@ fn pass(client: TcpStream, plan: &Arc<Plan>) {
     drop(to.shutdown(std::net::Shutdown::Both));
 }
 
-/// Keeps the end of what came before in front of what comes now: a word may come in two parts.
+/// Keeps the end of the previous data in front of the new data: a word may arrive in two parts.
 fn follow(recent: &mut Vec<u8>, bytes: &[u8]) {
     let n_kept = recent.len().min(LONGEST_WORD);
     recent.drain(..recent.len() - n_kept);
     recent.extend_from_slice(bytes);
 }
 
-/// Longest word that is looked for, in bytes.
+/// Maximum length of the word in bytes.
 const LONGEST_WORD: usize = 64;
-/// The end of an answer after which no transaction is under way.
+/// The end of an answer after which no transaction is open.
 const READY: &[u8] = b"Z\0\0\0\x05I";
 
 impl Plan {
-    /// What to do when the word ends in the last `n_new` of these bytes.
+    /// Returns what to do when the word ends in the last `n_new` of these bytes.
     fn take(&self, bytes: &[u8], n_new: usize) -> Option<Cut> {
         let mut place = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         let (word, cut) = (*place)?;

@@ -1,4 +1,4 @@
-//! Transactions: all or nothing, side by side, bounded.
+//! Transactions: atomic, concurrent, bounded.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn a_failing_closure_leaves_nothing() {
         assert!(matches!(error, StoreError::Query(_)));
         assert_eq!(n_records(tenant), 0);
         assert!(read(tenant, |view| view.changes(0, 10)).is_empty());
-        // The class of the refused record is not there, and can be made.
+        // The class of the refused record was not stored, and can be created.
         write(tenant, |txn| txn.insert(&ITEM, "i", &json!({"group": "new"})));
     });
 }
@@ -116,7 +116,7 @@ fn a_full_queue_says_so() {
                 let mut write = Box::pin(
                     tenant.write(move |txn| txn.insert(&PLAIN, &n.to_string(), &json!({})).map(|_| ())),
                 );
-                // One poll puts it into the queue, or is refused.
+                // One poll queues the write, or it is refused.
                 match futures_poll(&mut write) {
                     Some(Err(StoreError::Busy { retry_after_s, .. })) => {
                         assert!(0 < retry_after_s);
@@ -139,7 +139,7 @@ fn a_full_queue_says_so() {
     }
 }
 
-/// Writes that share a commit: those refused after they had written something leave nothing, those beside them stay, once.
+/// Writes that share a commit: those refused after writing something leave nothing behind; the others are kept, once.
 #[test]
 fn refused_writes_leave_their_neighbours() {
     for place in engines() {
@@ -230,7 +230,7 @@ fn a_read_that_runs_too_long_is_stopped() {
             }
         }
         assert!(0 < n_stopped, "{}", place.engine);
-        // The check that an operator asks for is not bounded.
+        // The check requested by an operator has no time limit.
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
     }
 }
@@ -287,7 +287,7 @@ fn many_are_made_together_and_what_is_taken_is_told() {
         let made = write(tenant, move |txn| {
             let first: Vec<_> = (0..40).map(item).collect();
             assert_eq!(txn.insert_missing(&first.iter().collect::<Vec<_>>())?, vec![true; 40]);
-            // Some are there, and one comes twice.
+            // Some exist, and one occurs twice.
             let rest: Vec<_> = (20..60).chain([59]).map(item).collect();
             txn.insert_missing(&rest.iter().collect::<Vec<_>>())
         });
@@ -310,7 +310,7 @@ fn reads_by_id_in_a_burst_are_all_answered() {
             .enable_all()
             .build()
             .expect("a runtime");
-        // Each time anew, when nothing is prepared yet.
+        // From scratch each time, with nothing prepared yet.
         for round in 0..12 {
             let tenant = place.tenant(ALL);
             let id = round.to_string();
@@ -320,7 +320,7 @@ fn reads_by_id_in_a_burst_are_all_answered() {
                 let get = async move {
                     tenant.read(Weight::Point, move |view| view.get(&PLAIN, &n.to_string())).await
                 };
-                // Far above what a burst takes: only one that stands still is found out.
+                // Far longer than a burst takes: only a hang is detected.
                 runtime.spawn(async { tokio::time::timeout(Duration::from_secs(20), get).await })
             });
             for (n, read) in burst.collect::<Vec<_>>().into_iter().enumerate() {

@@ -1,10 +1,10 @@
-//! The engines that a suite runs on, for the tests of several crates.
+//! The engines that a test suite runs on, shared by several crates.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pinakes_store::Location;
 
-/// Where the records of a test are kept.
+/// Where the records of a test are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
     Sqlite,
@@ -12,17 +12,17 @@ pub(crate) enum Engine {
     Postgres,
 }
 
-/// Names a PostgreSQL cluster, as a URL.
+/// Names the variable that holds the URL of a PostgreSQL cluster.
 const POSTGRES: &str = "PINAKES_TEST_POSTGRES";
 
 impl Engine {
-    /// Those that are there.
+    /// Returns the available engines.
     pub(crate) fn all() -> Vec<Self> {
         let postgres = std::env::var(POSTGRES).ok().map(|_| Self::Postgres);
         std::iter::once(Self::Sqlite).chain(postgres).collect()
     }
 
-    /// Its name in messages.
+    /// Returns its name for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
@@ -30,7 +30,7 @@ impl Engine {
         }
     }
 
-    /// A place that no other test uses.
+    /// Returns a place that no other test uses.
     pub(crate) fn location(self, folder: &tempfile::TempDir) -> Result<Location, Box<dyn std::error::Error>> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if self == Self::Sqlite {

@@ -10,7 +10,7 @@ use crate::commands::import::complete::complete_indexes;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, progress, say, thousands, warn};
 
-/// Bad lines that are told of at most; more are counted.
+/// Maximum number of bad lines reported; further ones are only counted.
 const TOLD: u64 = 20;
 
 /// Loads catalogue documents, as an index has them: one JSON object a line with a string `id`, or `id<TAB>object`;

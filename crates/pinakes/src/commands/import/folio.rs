@@ -1,4 +1,4 @@
-//! `pinakes import folio`: records of the FOLIO dialect, from an export or from what FOLIO's interfaces answer.
+//! `pinakes import folio`: records of the FOLIO dialect, from an export or from responses of FOLIO's interfaces.
 
 use std::io::Read;
 use std::path::PathBuf;

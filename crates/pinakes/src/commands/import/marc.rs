@@ -15,7 +15,7 @@ use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, say, thousands, warn};
 
-/// The profile that makes authorities.
+/// The job profile that creates authorities.
 const CREATE_AUTHORITIES: &str = "Default - Create SRS MARC Authority";
 
 /// Loads MARC records as FOLIO's data import does: source records, and what the job profile makes of them.
@@ -73,7 +73,7 @@ pub(super) fn run(args: &MarcArgs) -> anyhow::Result<ExitCode> {
     Ok(if done.n_failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Records, records a second, time left, and how many failed.
+/// Returns a progress bar with records, records per second, remaining time, and the number of failures.
 fn bar() -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()

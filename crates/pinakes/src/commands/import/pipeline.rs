@@ -1,4 +1,4 @@
-//! SciCat's records through the stages of a bulk load: cut out, prepared, written.
+//! The stages of a bulk load of SciCat's records: split, prepare, write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::split::{Piece, Splitter};
 use crate::commands::import::source::Source;
 use crate::terminal::{counted, thousands};
 
-/// Records in a batch at most; each batch is a transaction.
+/// Maximum number of records in a batch; each batch is a transaction.
 const BATCH_RECORDS: usize = 8_000;
 /// Bytes after which a batch is full.
 const BATCH_BYTES: usize = 8 << 20;
@@ -25,11 +25,11 @@ pub(crate) struct Rejected {
     pub(crate) line: u64,
     /// Why.
     pub(crate) reason: String,
-    /// Its bytes.
+    /// The record's bytes.
     pub(crate) record: Vec<u8>,
 }
 
-/// What became of the records, by sort.
+/// The outcome of an import, by sort.
 #[derive(Default)]
 pub(crate) struct Totals {
     by_sort: BTreeMap<RecordType, [u64; 3]>,
@@ -46,12 +46,12 @@ impl Totals {
         }
     }
 
-    /// Records that are there now.
+    /// Returns the number of records that now exist.
     pub(crate) fn n_records(&self) -> u64 {
         self.by_sort.values().flatten().sum()
     }
 
-    /// A line a sort, e.g. `dataset: 50 new, 2 there already`.
+    /// Returns a line per sort, e.g. `dataset: 50 new, 2 there already`.
     pub(crate) fn lines(&self) -> Vec<String> {
         let parts_of = |counts: &[u64; 3]| {
             let named =
@@ -64,22 +64,23 @@ impl Totals {
     }
 }
 
-/// Records as they were cut out, in order.
+/// Records as split, in order.
 struct RawBatch {
     source: Arc<str>,
     pieces: Vec<Piece>,
 }
 
-/// The same after preparing.
+/// The same records after preparation.
 struct Batch {
     source: Arc<str>,
     ready: Vec<(Prepared, Piece)>,
     rejected: Vec<Rejected>,
 }
 
-/// Loads all sources into a tenant. Records of `limit_bytes` at most; the rest is rejected.
+/// Loads all sources into a tenant. Records of more than `limit_bytes` are rejected.
 ///
-/// Errors: a source that cannot be read to its end (what came before it is loaded), the store, `reject`'s own.
+/// Errors: a source cannot be read to its end (the records before the failure are loaded); the store; an error of
+/// `reject`.
 pub(crate) fn load(
     importer: &Importer,
     tenant: &Tenant,
@@ -105,7 +106,7 @@ pub(crate) fn load(
     read.map(|()| totals)
 }
 
-/// Cuts all sources into batches, until nobody takes them or one cannot be read.
+/// Splits all sources into batches, until the load ends or a source cannot be read.
 fn read_all(
     sources: Vec<Source>,
     limit_bytes: usize,
@@ -117,7 +118,7 @@ fn read_all(
         loop {
             let mut batch = RawBatch { source: Arc::clone(&name), pieces: Vec::new() };
             let filled = fill(&mut batch.pieces, &mut splitter);
-            // What came before a failure is loaded.
+            // The records before a failure are loaded.
             if !take(batch) {
                 return Ok(());
             }
@@ -132,7 +133,7 @@ fn read_all(
     Ok(())
 }
 
-/// Fills a batch; true at the end of the source.
+/// Fills a batch; returns true at the end of the source.
 fn fill(pieces: &mut Vec<Piece>, splitter: &mut Splitter<impl std::io::BufRead>) -> std::io::Result<bool> {
     let mut n_bytes = 0;
     while pieces.len() < BATCH_RECORDS && n_bytes < BATCH_BYTES {
@@ -158,7 +159,7 @@ fn prepare(importer: &Importer, raw: RawBatch) -> Batch {
     Batch { source: raw.source, ready, rejected }
 }
 
-/// A batch that was written.
+/// A batch that has been written, to be dropped.
 type Used = (Arc<[Prepared]>, Vec<Option<Piece>>);
 
 impl Rejected {
@@ -167,7 +168,7 @@ impl Rejected {
     }
 }
 
-/// Writes a batch, and gives back what it was.
+/// Writes a batch and returns it.
 fn write_one(
     loading: &mut Loading,
     batch: Batch,

@@ -1,4 +1,4 @@
-//! What an import reads, packed or not.
+//! Input of an import, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
 /// A file to read.
 pub(crate) struct Source {
-    /// As problems name it.
+    /// Its name in error messages.
     pub(crate) name: String,
     /// Its content, decompressed.
     pub(crate) input: Box<dyn BufRead + Send>,
@@ -38,13 +38,13 @@ impl Source {
         })
     }
 
-    /// Of bytes that are part of the program.
+    /// Returns a source of bytes built into the program.
     pub(crate) fn built_in(name: &str, content: &'static [u8]) -> Self {
         let input: Box<dyn BufRead + Send> = Box::new(content);
         Self { name: name.to_owned(), input, raw: None, n_bytes: Some(content.len() as u64) }
     }
 
-    /// With reading shown on a bar, and decompressed as its first bytes tell.
+    /// Shows the reading progress on a bar, and decompresses according to the first bytes.
     pub(crate) fn with_progress(mut self, bar: &ProgressBar) -> Self {
         if let Some(file) = self.raw.take() {
             self.input = decompressed(BufReader::with_capacity(BUFFER_BYTES, bar.wrap_read(file)));
@@ -55,7 +55,8 @@ impl Source {
     }
 }
 
-/// Plain, gzip or zstd, by the first bytes. What cannot be looked at will fail when it is read.
+/// Decompresses gzip or zstd, recognised by the first bytes. An input that cannot be inspected will fail when it is
+/// read.
 pub(crate) fn decompressed(mut input: impl BufRead + Send + 'static) -> Box<dyn BufRead + Send> {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -76,7 +77,7 @@ pub(crate) fn buffered(input: impl Read + Send + 'static) -> Box<dyn BufRead + S
     Box::new(BufReader::with_capacity(BUFFER_BYTES, input))
 }
 
-/// Input that fails when it is read, where the error has its place.
+/// Input that fails when it is read, where the error can be reported.
 pub(crate) struct Failing(Option<io::Error>);
 
 impl Read for Failing {

@@ -1,23 +1,23 @@
-//! From bytes to records: lines of NDJSON, the elements of a JSON array, or objects one after another.
+//! Splits bytes into records: lines of NDJSON, the elements of a JSON array, or objects one after another.
 //!
-//! Records are cut out, not parsed. Lines are told from the rest by the first line that is not blank: one
-//! that begins with `{` and ends with `}`. There a broken record spoils its own line and nothing else; in an
-//! array or among objects written over several lines, one whose brackets do not close takes the rest with it.
+//! Records are split without parsing. NDJSON is recognised by the first line that is not blank: one that begins with
+//! `{` and ends with `}`. In NDJSON a broken record affects only its own line; in an array, or among objects written
+//! over several lines, a record with unclosed brackets takes the rest with it.
 
 use std::io::{self, BufRead};
 
-/// A record, cut out.
+/// The bytes of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Line on which it begins, from 1.
     pub(crate) line: u64,
     /// Its bytes.
     pub(crate) record: Vec<u8>,
-    /// Why it cannot be one, if that is known already.
+    /// Why it cannot be a record, if that is known already.
     pub(crate) fault: Option<String>,
 }
 
-/// How records lie in the input.
+/// The form of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Unknown,
@@ -26,7 +26,7 @@ enum Form {
     Values,
 }
 
-/// Cuts records out of an input.
+/// Splits an input into records.
 pub(crate) struct Splitter<R> {
     input: Ahead<R>,
     form: Form,
@@ -35,7 +35,7 @@ pub(crate) struct Splitter<R> {
     is_done: bool,
 }
 
-/// An input into which what was read to find out the form was put back.
+/// An input with the bytes put back that were read to determine its form.
 struct Ahead<R> {
     held: Vec<u8>,
     at: usize,
@@ -62,15 +62,15 @@ impl<R: BufRead> Ahead<R> {
 }
 
 impl<R: BufRead> Splitter<R> {
-    /// Of records that have `limit_bytes` at most.
+    /// Returns a splitter for records of at most `limit_bytes`.
     pub(crate) fn new(input: R, limit_bytes: usize) -> Self {
         let input = Ahead { held: Vec::new(), at: 0, input };
         Self { input, form: Form::Unknown, line: 1, limit_bytes, is_done: false }
     }
 
-    /// The next record; none at the end.
+    /// Returns the next record; `None` at the end.
     ///
-    /// Errors: reading failed, also for damaged compression.
+    /// Errors: reading failed, or the compressed data is damaged.
     pub(crate) fn next(&mut self) -> io::Result<Option<Piece>> {
         if self.form == Form::Unknown {
             self.find_form()?;
@@ -81,7 +81,7 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    /// The line that is read next, from 1.
+    /// Returns the number of the next line to read, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.line
     }
@@ -104,7 +104,7 @@ impl<R: BufRead> Splitter<R> {
     fn skip_byte_order_mark(&mut self) -> io::Result<()> {
         const MARK: &[u8] = b"\xef\xbb\xbf";
         let mut seen = Vec::with_capacity(MARK.len());
-        // A buffer may hold less than the mark.
+        // The buffer may hold less than the byte order mark.
         while seen.len() < MARK.len() && seen == MARK[..seen.len()] {
             let Some(byte) = self.input.fill_buf()?.first().copied() else { break };
             self.input.consume(1);
@@ -129,7 +129,8 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    /// A line with its end, and whether it was cut at the bound; the rest of a cut line is read and dropped.
+    /// Reads a line with its end, and returns whether it was cut at the limit; the rest of a cut line is read and
+    /// dropped.
     fn read_line(&mut self) -> io::Result<(Vec<u8>, bool)> {
         let (mut line, mut is_cut) = (Vec::new(), false);
         loop {
@@ -199,7 +200,7 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    /// The first byte of the next value, past blanks, commas and the brackets of the array around it.
+    /// Returns the first byte of the next value, after blanks, commas and the brackets of the array around it.
     fn first_of_value(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -222,13 +223,13 @@ fn count_lines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Where a value ends.
+/// Finds the end of a value.
 struct Cut {
     depth: u32,
     is_nested: bool,
     is_text: bool,
     is_escaped: bool,
-    /// Whether a byte of it was seen: a value has one at least, and be it a stray bracket.
+    /// Whether a byte of it was seen: a value has at least one, even if only a stray bracket.
     is_begun: bool,
 }
 
@@ -241,7 +242,8 @@ impl Cut {
         Self { is_nested: false, ..Self::nested() }
     }
 
-    /// The number of bytes up to the end of the value, if it is in `bytes`, which follow what was seen before.
+    /// Returns the number of bytes up to the end of the value, if the end is in `bytes`, which continue what was seen
+    /// before.
     fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
         for (index, byte) in bytes.iter().enumerate() {
             let is_first = !std::mem::replace(&mut self.is_begun, true);
@@ -274,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    /// Each record as `line:text`, `!` before the text of a faulty one.
+    /// Returns each record as `line:text`, with `!` before the text of a faulty one.
     fn pieces(text: &[u8], capacity: usize) -> Vec<String> {
         let mut splitter = Splitter::new(BufReader::with_capacity(capacity, text), 40);
         let mut list = Vec::new();

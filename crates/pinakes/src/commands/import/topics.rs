@@ -64,7 +64,7 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     let mut load = Load::begin(&tenant, existing)?;
     let mut categories = Categories::default();
     let read = args.files.iter().try_for_each(|path| read(args, path, how, &mut categories, &mut load));
-    // What was read before a fault is kept, and the indexes are made in any case.
+    // What was read before an error is kept, and the indexes are built in any case.
     let loaded = load.finish()?;
     complete_indexes(&tenant, &progress(None));
     let n_topics = loaded.n_made + loaded.n_changed;
@@ -79,7 +79,7 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A kind of file by its name.
+/// Parses the name of a file format.
 fn kind(name: &str) -> Result<Kind, String> {
     Kind::named(name).ok_or_else(|| format!("expected one of {}", Kind::names().join(", ")))
 }

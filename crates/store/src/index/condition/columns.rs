@@ -1,4 +1,4 @@
-//! What columns say of a condition: numbers and points in time, and patterns of texts that are declared.
+//! Conditions decided by columns: numbers and points in time, and patterns on declared text columns.
 
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
@@ -10,13 +10,14 @@ use crate::index::values::each_value;
 use crate::statements::one_columns;
 use crate::{End, Path, Result, Type, Value};
 
-/// A column is looked up for each candidate when at most one of so many documents is one; otherwise it is read whole.
+/// A column is looked up for each candidate when at most one in so many documents is a candidate; otherwise it is read
+/// whole.
 const FEW: u64 = 12;
 /// Documents whose columns are read in one step.
 const STEP_DOCS: u32 = 1 << 16;
 
 impl Segment<'_> {
-    /// A range of numbers. Whole ones beyond [`EXACT`] are told apart by the bodies.
+    /// Evaluates a range of numbers. Bodies decide integers beyond [`EXACT`].
     pub(super) fn numbers(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Bounds> {
         let mut is_exact = true;
         let mut number = |end: &End, open: f64, step: fn(f64) -> f64| match end {
@@ -41,7 +42,8 @@ impl Segment<'_> {
         Ok(if is_exact { self.said(set) } else { self.said_between(Set::empty(self.max_doc), Some(set)) })
     }
 
-    /// The documents with any of these numbers, among `within`; a column is read once, however many they are.
+    /// Returns the documents among `within` with any of these numbers; a column is read once, however many numbers
+    /// there are.
     pub(super) fn among(&self, path: &Path, mut numbers: Vec<f64>, within: &Set) -> Result<Set> {
         if let [number] = numbers.as_slice() {
             return self.in_column(NUMBERS, path, &Span::Real(*number, *number), within);
@@ -70,7 +72,7 @@ impl Segment<'_> {
         Ok(set)
     }
 
-    /// The documents with a value in the span, among `within`.
+    /// Returns the documents among `within` with a value in the span.
     pub(super) fn in_column(&self, family: &str, path: &Path, span: &Span, within: &Set) -> Result<Set> {
         let name = format!("{family}.{}", terms::column_key(path.as_steps()));
         let mut set = Set::empty(self.max_doc);
@@ -103,11 +105,11 @@ impl Segment<'_> {
     where
         T: PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static,
     {
-        // Neither is an empty range, nor one whose bound is not a number, anything's.
+        // An empty range, or one with a bound that is not a number, contains nothing.
         if !from.partial_cmp(&to).is_some_and(std::cmp::Ordering::is_le) {
             return;
         }
-        // The column's own search takes a range below its least value for one that begins there.
+        // The column's own search treats a range below its smallest value as one that begins there.
         if to < column.min_value() || column.max_value() < from {
             return;
         }
@@ -130,7 +132,7 @@ impl Segment<'_> {
         }
     }
 
-    /// The column that holds every text at a path: one is declared, and no list is on the way.
+    /// Returns the column that holds every text at a path: one is declared, and there is no list on the way.
     pub(super) fn text_column(&self, path: &Path, is_folding: bool) -> Result<Option<StrColumn>> {
         let declared = one_columns(self.kind).position(|it| {
             let fits = it.ty == Type::Text || (is_folding && it.ty == Type::Folded);
@@ -143,14 +145,14 @@ impl Segment<'_> {
         Ok(self.reader.fast_fields().str(&column_name(place))?)
     }
 
-    /// Each text once, out of the column's dictionary, whose blocks are read one after the other.
+    /// Tests each distinct text from the column's dictionary, whose blocks are read sequentially.
     pub(super) fn pattern_in_column(
         &self,
         column: &StrColumn,
         test: impl Fn(&str) -> bool,
         within: &Set,
     ) -> Result<Bounds> {
-        /// What a column holds for a character that no engine stores.
+        /// What a column holds in place of a character that not every engine stores.
         const REPLACED: char = '\u{fffd}';
         let mut said = vec![Said::Unused; column.num_terms()];
         each_value(column.ords(), within, |_, ord| said[ord as usize] = Said::No);
@@ -181,10 +183,10 @@ impl Segment<'_> {
     }
 }
 
-/// What a test said of a text.
+/// The result of a test on a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
-    /// No document that is asked for has it.
+    /// No document in question has it.
     Unused,
     No,
     Yes,
@@ -192,7 +194,7 @@ enum Said {
     Perhaps,
 }
 
-/// From and to, both included.
+/// A range with both ends included.
 pub(super) enum Span {
     Whole(i64, i64),
     Real(f64, f64),
@@ -202,7 +204,7 @@ impl Span {
     fn whole(&self) -> Option<(i64, i64)> {
         match self {
             Self::Whole(from, to) => Some((*from, *to)),
-            // Casts saturate, as they should here.
+            // Casts saturate, which is what is needed here.
             Self::Real(from, to) => (from <= to).then_some((from.ceil() as i64, to.floor() as i64)),
         }
     }
@@ -210,7 +212,7 @@ impl Span {
     fn real(&self) -> (f64, f64) {
         match self {
             Self::Whole(from, to) => (*from as f64, *to as f64),
-            // Columns tell -0 and 0 apart, and hold 0 alone.
+            // Columns distinguish -0 from 0, and hold only 0.
             Self::Real(from, to) => (*from, *to + 0.0),
         }
     }

@@ -1,6 +1,7 @@
-//! What a text must contain for a pattern to match: runs of three characters, which the index holds as terms.
+//! What a text must contain for a pattern to match: trigrams, which the index holds as terms.
 //!
-//! Runs are of printable ASCII characters in lower case: what case and accents add is decided on the texts that are left.
+//! They consist of printable ASCII characters in lower case: further effects of case and accents are decided on the
+//! remaining texts.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +13,16 @@ use crate::index::set::Set;
 use crate::index::terms::{self, GRAM_BYTES, Gram, Tag};
 use crate::{Path, Pattern, Result, fold};
 
-/// Runs that are looked up at most: more hardly leave less.
+/// Maximum number of trigrams looked up: more hardly narrow the result.
 const LOOKED_UP: usize = 24;
-/// How often a repeated part is written out at most.
+/// Maximum number of times that a repeated part is expanded.
 const WRITTEN_OUT: u32 = 8;
-/// Characters of a class that are looked at: as many as one letter has forms.
+/// Maximum number of characters of a class that are examined: as many as one letter has forms.
 const CLASS_CHARACTERS: usize = 8;
 
 impl Segment<'_> {
-    /// The documents among `within` whose text at a path has all runs that a pattern needs; `None` where the index holds
-    /// no runs of the path, or the pattern needs none.
+    /// Returns the documents among `within` whose text at a path has all trigrams that a pattern needs; `None` where
+    /// the index holds none for the path, or the pattern needs none.
     pub(super) fn with_runs_of(&self, path: &Path, pattern: &Pattern, within: &Set) -> Result<Option<Set>> {
         let is_declared = self.kind.patterns.iter().any(|it| path.is_dotted(it));
         if !is_declared || self.beyond.is_some() {
@@ -47,13 +48,13 @@ impl Segment<'_> {
         Ok(Some(left))
     }
 
-    /// Nothing satisfies it but perhaps some of these.
+    /// Returns bounds with these documents undecided and all others excluded.
     pub(super) fn none_but(&self, set: Set) -> Bounds {
         if set.is_empty() { self.said(set) } else { self.said_between(Set::empty(self.max_doc), Some(set)) }
     }
 }
 
-/// The runs that every text has in which the pattern is found.
+/// Returns the trigrams that every text matched by the pattern contains.
 fn needed(pattern: &Pattern) -> BTreeSet<Gram> {
     let mut builder = ParserBuilder::new();
     for flag in pattern.flags().chars() {
@@ -71,7 +72,7 @@ fn needed(pattern: &Pattern) -> BTreeSet<Gram> {
     characters.windows(GRAM_BYTES).filter_map(|run| Some([run[0]?, run[1]?, run[2]?])).collect()
 }
 
-/// Adds the characters that follow each other in any case; `None` stands for anything or nothing.
+/// Appends the consecutive characters of a pattern, ignoring case; `None` stands for anything or nothing.
 fn read(tree: &Hir, into: &mut Vec<Option<u8>>) {
     match tree.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
@@ -94,7 +95,7 @@ fn read(tree: &Hir, into: &mut Vec<Option<u8>>) {
     }
 }
 
-/// The character that all forms of a class are forms of.
+/// Returns the character of which all members of a class are forms.
 fn one_of(class: &Class) -> Option<u8> {
     let mut forms = Vec::new();
     match class {
@@ -117,7 +118,7 @@ fn one_of(class: &Class) -> Option<u8> {
     plain_forms.all(|it| it == Some(first)).then_some(first)
 }
 
-/// The one printable ASCII character that a character is, folded.
+/// Returns the single printable ASCII character that a character folds to.
 fn plain(character: &str) -> Option<u8> {
     match fold(character).as_bytes() {
         [byte] if terms::is_gram_byte(*byte) => Some(*byte),

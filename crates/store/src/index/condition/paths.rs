@@ -1,4 +1,4 @@
-//! What stands at a path in a whole segment, for orders by paths without a column.
+//! The values at a path in a whole segment, for sorts by paths without a column.
 
 use tantivy::columnar::DynamicColumn;
 
@@ -9,32 +9,33 @@ use crate::index::terms::{self, EXACT, Tag};
 use crate::index::texts::Texts;
 use crate::{Path, Result};
 
-/// The texts at a path, in order, and which document has which.
+/// The texts at a path, in order, and the text of each document.
 pub(in crate::index) struct PathTexts {
     texts: Texts,
-    /// By document: one more than the place of its text, 0 where there is none. Empty where no document has one.
+    /// By document: one more than the ordinal of its text, 0 if it has none. Empty if no document has one.
     by_doc: Vec<u32>,
 }
 
 impl PathTexts {
-    /// The place of a document's text among all.
+    /// Returns the ordinal of a document's text.
     pub(in crate::index) fn ord(&self, doc: u32) -> Option<u64> {
         self.by_doc.get(doc as usize)?.checked_sub(1).map(u64::from)
     }
 
-    /// Whether no document has one.
+    /// Returns whether no document has a text.
     pub(in crate::index) fn is_empty(&self) -> bool {
         self.by_doc.is_empty()
     }
 
-    /// The text at a place.
+    /// Returns the text with an ordinal.
     pub(in crate::index) fn text(&self, ord: u64) -> &[u8] {
         self.texts.get(ord as usize)
     }
 }
 
 impl Segment<'_> {
-    /// Whether every document has one value at a path at most, no list before it, and the index holds it whole.
+    /// Returns whether every document has at most one value at a path, without a list on the way, and the index holds
+    /// it whole.
     pub(in crate::index) fn has_one_exact_value(&self, path: &Path) -> Result<bool> {
         if self.beyond.is_some() || !terms::is_indexed(path) || self.has_list(path)? {
             return Ok(false);
@@ -50,7 +51,7 @@ impl Segment<'_> {
         Ok(self.number_columns(path)?.iter().all(is_exact))
     }
 
-    /// Whether a text stands at a path anywhere.
+    /// Returns whether any text is at a path.
     pub(in crate::index) fn has_texts(&self, path: &Path) -> Result<bool> {
         self.has_any(path, Tag::Text)
     }
@@ -61,7 +62,7 @@ impl Segment<'_> {
         Ok(stream.advance() && stream.key().starts_with(&prefix))
     }
 
-    /// The texts at a path: a read of all its terms.
+    /// Returns the texts at a path, reading all its terms.
     pub(in crate::index) fn path_texts(&self, path: &Path) -> Result<PathTexts> {
         let (mut texts, mut by_doc) = (Texts::default(), Vec::new());
         let (mut set, mut block) = (Vec::new(), None);
@@ -79,18 +80,18 @@ impl Segment<'_> {
         Ok(PathTexts { texts, by_doc })
     }
 
-    /// The documents with `false`, and with `true`, at a path.
+    /// Returns the documents with `false` and with `true` at a path.
     pub(in crate::index) fn booleans(&self, path: &Path) -> Result<[Set; 2]> {
         let path = bytes(path);
         Ok([self.with(&path, Tag::Boolean, &[0])?, self.with(&path, Tag::Boolean, &[1])?])
     }
 
-    /// The documents with an object at a path.
+    /// Returns the documents with an object at a path.
     pub(in crate::index) fn objects(&self, path: &Path) -> Result<Set> {
         self.with(&bytes(path), Tag::Object, &[])
     }
 
-    /// Whether a list stands at a path, or on the way to it.
+    /// Returns whether a list is at a path or on the way to it.
     pub(super) fn has_list(&self, path: &Path) -> Result<bool> {
         for n in 1..=path.as_steps().len() {
             if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
@@ -100,7 +101,7 @@ impl Segment<'_> {
         Ok(false)
     }
 
-    /// The columns of the numbers at a path.
+    /// Returns the columns of the numbers at a path.
     pub(in crate::index) fn number_columns(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
         let name = format!("{NUMBERS}.{}", terms::column_key(path.as_steps()));
         let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;

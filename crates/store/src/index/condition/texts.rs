@@ -1,4 +1,4 @@
-//! What terms say of texts: whole ones, beginnings, ranges and words.
+//! Conditions on texts decided by terms: whole texts, prefixes, ranges and words.
 
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _};
 use tantivy::schema::IndexRecordOption;
@@ -39,7 +39,8 @@ impl Segment<'_> {
         Ok(self.said_between(found, (!many.is_empty()).then_some(many)))
     }
 
-    /// The documents with any word that is like one, all of which begin so: a read of the words of the path.
+    /// Returns the documents with any word that matches; all such words begin with `begin`, and the path's words are
+    /// scanned from there.
     fn words_like(&self, path: &[u8], begin: &[u8], word: &Word) -> Result<Set> {
         let (mut set, mut block) = (Set::empty(self.max_doc), None);
         let high = after(begin);
@@ -59,13 +60,13 @@ impl Segment<'_> {
         if !is_whole {
             return Ok(self.said_between(Set::empty(self.max_doc), Some(long)));
         }
-        // A long text cut between characters may be shorter than the prefix asked for.
+        // A long text that was cut between characters may be shorter than the prefix asked for.
         let short = self.cut_within(path, Tag::LongText, begin)?;
         let found = self.between(path, Tag::Text, low, high.as_deref())?.or(&long);
         Ok(self.said_between(found, short))
     }
 
-    /// Long texts whose kept beginning is a beginning of `text`.
+    /// Returns the documents of long texts whose stored beginning is a prefix of `text`.
     fn cut_within(&self, path: &[u8], tag: Tag, text: &str) -> Result<Option<Set>> {
         let mut found: Option<Set> = None;
         for end in (TEXT_BYTES - 3..text.len()).filter(|it| text.is_char_boundary(*it)) {
@@ -75,7 +76,7 @@ impl Segment<'_> {
         Ok(found)
     }
 
-    /// A range of texts. Long ones are told apart by their beginnings only where that does.
+    /// Evaluates a range of texts. Long texts are decided by their beginnings only where these suffice.
     pub(super) fn texts(&self, path: &[u8], low: &End, high: &End, whole: Tag, long: Tag) -> Result<Bounds> {
         let text = |end: &End| match end {
             End::Included(Value::Text(text)) => Some((text.clone(), true)),
@@ -100,7 +101,7 @@ impl Segment<'_> {
             bytes
         });
         let found = self.between(path, whole, &from, to.as_deref())?;
-        // A long text sorts behind its beginning and before what follows that.
+        // A long text sorts after its stored beginning and before whatever follows that.
         let cut_from = low.as_ref().map_or(Vec::new(), |(text, _)| {
             let mut begin = cut(text).as_bytes().to_vec();
             begin.truncate(TEXT_BYTES - 3);
@@ -159,7 +160,7 @@ impl Segment<'_> {
     }
 }
 
-/// The least bytes behind all that begin so.
+/// Returns the least byte string greater than all with this prefix.
 fn after(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = prefix.to_vec();
     while let Some(last) = bytes.pop() {
