@@ -22,7 +22,7 @@ use self::columns::Span;
 pub(super) use self::paths::PathTexts;
 use super::layout::{INSTANTS, Layout};
 use super::set::Set;
-use super::terms::{self, EXACT, TEXT_BYTES, Tag};
+use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm};
 use super::words::Words;
 use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
 
@@ -317,7 +317,7 @@ impl<'s> Segment<'s> {
             Expr::Is(path, value) => self.is(path, value, within)?,
             Expr::In(path, values) => self.any_of(path, values, within)?,
             Expr::Range(path, low, high) => self.range(path, low, high, within)?,
-            Expr::Exists(path) => self.said(self.with(&bytes(path), Tag::Present, &[])?),
+            Expr::Exists(path) => self.said(self.present(path)?),
             Expr::Size(path, n) => self.said(self.with(&bytes(path), Tag::Length, &n.to_be_bytes())?),
             Expr::Prefix(path, prefix) => self.prefixed(&bytes(path), prefix)?,
             Expr::Word(path, word) => self.word(path, word, within)?,
@@ -405,15 +405,21 @@ impl<'s> Segment<'s> {
     fn n_equal(&self, path: &Path, value: &Value) -> Result<Option<u64>> {
         let path = bytes(path);
         Ok(match value {
-            Value::Text(text) => Some(self.n_with(&path, Tag::Text, cut(text).as_bytes())?),
+            Value::Text(text) => Some(self.n_of_text(&path, text, Tag::Text, Tag::LongText)?),
             // A column is read, as for a range.
             Value::Integer(_) | Value::Real(_) => Some(2 * u64::from(self.max_doc)),
             Value::Boolean(it) => Some(self.n_with(&path, Tag::Boolean, &[u8::from(*it)])?),
             Value::Folded(text) if self.is_folded() => {
-                Some(self.n_with(&path, Tag::Folded, cut(&fold(text)).as_bytes())?)
+                Some(self.n_of_text(&path, &fold(text), Tag::Folded, Tag::LongFolded)?)
             }
             _ => None,
         })
+    }
+
+    fn n_of_text(&self, path: &[u8], text: &str, whole: Tag, long: Tag) -> Result<u64> {
+        let term = TextTerm::of(text);
+        let (tag, value) = term.tagged(whole, long);
+        self.n_with(path, tag, value)
     }
 
     fn is_folded(&self) -> bool {
@@ -438,7 +444,7 @@ impl<'s> Segment<'s> {
             }
             Value::Null => {
                 let null = self.with(&at, Tag::Null, &[])?;
-                let absent = self.said(self.with(&at, Tag::Present, &[])?).complement();
+                let absent = self.said(self.present(path)?).complement();
                 let mut lists = Set::empty(self.max_doc);
                 for n in 1..path.as_steps().len() {
                     let before = terms::path_bytes(&path.as_steps()[..n]);
@@ -453,7 +459,7 @@ impl<'s> Segment<'s> {
                 Bounds { low: found.low.without(&lists).or(&sure), high: Some(high) }
             }
             Value::Json(_) => {
-                let set = self.with(&at, Tag::Present, &[])?;
+                let set = self.present(path)?;
                 self.said_between(Set::empty(self.max_doc), Some(set))
             }
         })
@@ -536,7 +542,7 @@ impl<'s> Segment<'s> {
             End::Included(value) | End::Excluded(value) => Some(value.clone()),
         };
         let maybe = || -> Result<Bounds> {
-            let set = self.with(&at, Tag::Present, &[])?;
+            let set = self.present(path)?;
             Ok(self.said_between(Set::empty(self.max_doc), Some(set)))
         };
         match (value(low), value(high)) {
@@ -595,10 +601,6 @@ fn below(element: &Expr, inner: &Expr) -> Expr {
 
 fn bytes(path: &Path) -> Vec<u8> {
     terms::path_bytes(path.as_steps())
-}
-
-fn cut(text: &str) -> &str {
-    terms::cut(text, TEXT_BYTES).0
 }
 
 pub(super) fn failed(error: std::io::Error) -> StoreError {

@@ -19,7 +19,7 @@ use crate::statements::one_columns;
 use crate::{Kind, Path, Result, Search, StoreError, Text, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Name of the tokenizer that splits the text into words.
 pub(super) const CUTTER: &str = "pinakes";

@@ -6,12 +6,18 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json};
+use sha2::{Digest as _, Sha256};
 
 use crate::eval::instant_ms;
 use crate::{Path, fold};
 
-/// Maximum length of a text term in bytes: of a longer text only the beginning is kept, under a tag of its own.
+/// Maximum length of a text term in bytes: of a longer text only the beginning and a hash are kept, under a tag of its
+/// own.
 pub(super) const TEXT_BYTES: usize = 160;
+/// Length of the beginning of a longer text. Each further byte would be a node of the term dictionary for every text.
+pub(super) const BEGIN_BYTES: usize = 32;
+/// Length of the hash of a longer text, which tells it from all others with the same beginning.
+const HASH_BYTES: usize = 16;
 /// Maximum length of a term's path in bytes.
 const PATH_BYTES: usize = 600;
 /// Maximum number of terms of a record. One that has more, or a longer path, is decided on its body.
@@ -23,7 +29,8 @@ pub(super) const WORD_BYTES: usize = 80;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Tag {
-    /// A value exists, whatever it is.
+    /// A text exists, or a value in a list within a list. Numbers are in columns, and the other values have terms that
+    /// say as much.
     Present = b'p',
     /// It is a list.
     List = b'a',
@@ -38,11 +45,11 @@ pub(super) enum Tag {
     Boolean = b'b',
     /// A whole text.
     Text = b's',
-    /// The beginning of a text.
+    /// The beginning and the hash of a text: see [`TextTerm`].
     LongText = b'S',
     /// A whole folded text.
     Folded = b'f',
-    /// The beginning of a folded text.
+    /// The beginning and the hash of a folded text.
     LongFolded = b'F',
     /// A word of a folded text.
     Word = b'w',
@@ -182,13 +189,44 @@ pub(crate) fn is_indexed(path: &Path) -> bool {
 /// Integers below this are exactly represented by a 64-bit float.
 pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Returns the beginning of a text, cut at a character boundary, and whether that is all of it.
-pub(super) fn cut(text: &str, most: usize) -> (&str, bool) {
+/// Returns the beginning of a text, at most so many bytes, cut at a character boundary.
+pub(super) fn cut(text: &str, most: usize) -> &str {
     if text.len() <= most {
-        return (text, true);
+        return text;
     }
     let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    (&text[..end], false)
+    &text[..end]
+}
+
+/// What the index holds of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TextTerm<'t> {
+    /// All of it.
+    Whole(&'t [u8]),
+    /// [`BEGIN_BYTES`] of it and, cut to [`HASH_BYTES`], its SHA-256 hash: two texts never have the same.
+    Long([u8; BEGIN_BYTES + HASH_BYTES]),
+}
+
+impl<'t> TextTerm<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        let bytes = text.as_bytes();
+        if bytes.len() <= TEXT_BYTES {
+            return Self::Whole(bytes);
+        }
+        let mut long = [0; BEGIN_BYTES + HASH_BYTES];
+        let (begin, hash) = long.split_at_mut(BEGIN_BYTES);
+        begin.copy_from_slice(&bytes[..BEGIN_BYTES]);
+        hash.copy_from_slice(&Sha256::digest(bytes)[..HASH_BYTES]);
+        Self::Long(long)
+    }
+
+    /// Returns the one of two tags that applies, and the value.
+    pub(super) fn tagged(&self, whole: Tag, long: Tag) -> (Tag, &[u8]) {
+        match self {
+            Self::Whole(bytes) => (whole, bytes),
+            Self::Long(bytes) => (long, bytes),
+        }
+    }
 }
 
 /// Receives the terms of a body.
@@ -232,7 +270,6 @@ impl Walk<'_> {
     }
 
     fn value(&mut self, value: &Json) -> bool {
-        self.emit(Tag::Present, &[]);
         match value {
             Json::Object(map) => {
                 self.emit(Tag::Object, &[]);
@@ -249,6 +286,11 @@ impl Walk<'_> {
                     }
                     scalar => self.scalar(scalar),
                 })
+            }
+            Json::String(text) => {
+                self.emit(Tag::Present, &[]);
+                self.text(text);
+                self.n < TERMS
             }
             scalar => self.scalar(scalar),
         }
@@ -287,8 +329,9 @@ impl Walk<'_> {
     }
 
     fn text(&mut self, text: &str) {
-        let (begin, is_whole) = cut(text, TEXT_BYTES);
-        self.emit(if is_whole { Tag::Text } else { Tag::LongText }, begin.as_bytes());
+        let term = TextTerm::of(text);
+        let (tag, value) = term.tagged(Tag::Text, Tag::LongText);
+        self.emit(tag, value);
         if let Some(ms) = instant_ms(text) {
             self.sink.instant(&self.key, ms);
         }
@@ -296,8 +339,9 @@ impl Walk<'_> {
             return;
         }
         let folded = fold(text);
-        let (begin, is_whole) = cut(&folded, TEXT_BYTES);
-        self.emit(if is_whole { Tag::Folded } else { Tag::LongFolded }, begin.as_bytes());
+        let term = TextTerm::of(&folded);
+        let (tag, value) = term.tagged(Tag::Folded, Tag::LongFolded);
+        self.emit(tag, value);
         for word in words_of(&folded) {
             if WORD_BYTES < word.len() || TERMS <= self.n {
                 self.emit(Tag::ManyWords, &[]);

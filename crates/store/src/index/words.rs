@@ -2,6 +2,7 @@
 //! text.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use frostem::{Algorithm, Stemmer};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
@@ -15,7 +16,7 @@ const STEMMED_BYTES: usize = 3;
 
 /// Returns a word as the index holds it.
 fn stemmed<'w>(stemmer: &Stemmer, word: &'w str) -> Cow<'w, str> {
-    let word = cut(word, WORD_BYTES).0;
+    let word = cut(word, WORD_BYTES);
     if word.len() < STEMMED_BYTES || !word.bytes().all(|it| it.is_ascii_lowercase()) {
         return Cow::Borrowed(word);
     }
@@ -27,11 +28,16 @@ fn stemmed<'w>(stemmer: &Stemmer, word: &'w str) -> Cow<'w, str> {
 pub(super) struct Cutter {
     stemmer: Stemmer,
     token: Token,
+    /// Words and what they are stemmed to: a text repeats the words of others, and stemming takes longer than a look.
+    known: HashMap<Box<str>, Box<str>>,
 }
+
+/// Maximum number of words that a [`Cutter`] remembers.
+const KNOWN_WORDS: usize = 1 << 14;
 
 impl Cutter {
     pub(super) fn new() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), token: Token::default() }
+        Self { stemmer: Stemmer::new(Algorithm::English), token: Token::default(), known: HashMap::new() }
     }
 }
 
@@ -53,10 +59,21 @@ impl Tokenizer for Cutter {
 impl TokenStream for Cut<'_> {
     fn advance(&mut self) -> bool {
         let Some(word) = self.words.find(|it| !it.is_empty()) else { return false };
-        let token = &mut self.cutter.token;
+        let Cutter { stemmer, token, known } = &mut *self.cutter;
         token.position = token.position.wrapping_add(1);
         token.text.clear();
-        token.text.push_str(&stemmed(&self.cutter.stemmer, word));
+        if let Some(stem) = known.get(word) {
+            token.text.push_str(stem);
+            return true;
+        }
+        let stem = stemmed(stemmer, word);
+        token.text.push_str(&stem);
+        if KNOWN_WORDS <= known.len() {
+            known.clear();
+        }
+        if word.len() <= WORD_BYTES {
+            known.insert(word.into(), stem.into());
+        }
         true
     }
 

@@ -72,7 +72,45 @@ fn body(n: u64) -> Json {
         _ => json!({"a": draw(3), "b": [draw(3)]}),
     };
     maybe(&mut draw, "free", value);
+    let notes = notes();
+    let value = json!(notes[draw(notes.len() as u64) as usize]);
+    maybe(&mut draw, "note", value);
     Json::Object(map)
+}
+
+/// Texts on both sides of the lengths up to which an index holds a whole text (160 bytes) and of the beginnings that it
+/// holds of longer ones (32 bytes), some alike up to there.
+fn notes() -> Vec<String> {
+    let x = |n: usize| "x".repeat(n);
+    vec![
+        "x".into(),
+        x(32),
+        x(160),
+        x(161),
+        x(300),
+        format!("{}y", x(31)),
+        format!("{}y", x(160)),
+        format!("{}Y{}", x(31), x(200)),
+        format!("{}z", x(200)),
+        format!("{}{}", x(32), "y".repeat(200)),
+        // The 32nd byte is within a character.
+        format!("a{}", "é".repeat(100)),
+        format!("a{}b", "é".repeat(100)),
+        format!("a{}", "é".repeat(10)),
+    ]
+}
+
+fn note_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        3 => prop::sample::select(notes()).prop_map(Value::from),
+        1 => prop::sample::select(notes()).prop_map(|it| Value::from(format!("{it}\u{0}"))),
+        1 => prop::sample::select(notes()).prop_map(Value::Folded),
+    ]
+}
+
+/// Generates a beginning of a note.
+fn note_prefix() -> impl Strategy<Value = String> {
+    (prop::sample::select(notes()), 1..210_usize).prop_map(|(note, n)| note.chars().take(n).collect())
 }
 
 /// Ids are not in insertion order.
@@ -161,8 +199,11 @@ fn place_and_value() -> impl Strategy<Value = (&'static str, Value)> {
         1 => (Just("made"), instant_value()),
         2 => (prop::sample::select(vec!["title", "name", "keywords", "made", "size"]), folded_value()),
         1 => (Just("title"), prop::sample::select(vec!["elan", "Élan", "zoe"]).prop_map(Value::from)),
+        2 => (Just("note"), note_value()),
         1 => (Just("open"), any::<bool>().prop_map(Value::from)),
-        1 => (prop::sample::select(vec!["name", "group", "free", "meta.m1", "keywords", "runs.number"]), Just(Value::Null)),
+        1 => (prop::sample::select(vec![
+            "name", "group", "free", "meta.m1", "keywords", "runs.number", "mass", "open", "place", "note",
+        ]), Just(Value::Null)),
         1 => (prop::sample::select(vec!["shared", "keywords"]), Just(Value::Json(json!(["g1"])))),
     ]
 }
@@ -181,7 +222,13 @@ fn leaf() -> impl Strategy<Value = Expr> {
             let high = if same { end(high, 2) } else { End::Open };
             Expr::Range(path.into(), end(low, 1), high)
         }),
-        1 => prop::sample::select(vec!["name", "free.a", "group", "runs.x", "meta.m2"]).prop_map(|it| Expr::Exists(it.into())),
+        1 => prop::sample::select(vec![
+            "name", "free.a", "group", "runs.x", "meta.m2", "open", "mass", "place", "place.depth", "runs", "keywords",
+            "free", "free.b", "note",
+        ])
+        .prop_map(|it| Expr::Exists(it.into())),
+        1 => note_prefix().prop_map(|it| Expr::Prefix("note".into(), it)),
+        1 => note_prefix().prop_map(|it| Expr::Regex("note".into(), Pattern::new(&format!("^{it}$"), "i").expect("a pattern"))),
         1 => prop::sample::select(vec![("name", "n1"), ("keywords", "k2"), ("group", "g1"), ("free", "f"), ("title", "el")])
             .prop_map(|(path, prefix)| Expr::Prefix(path.into(), prefix.into())),
         1 => prop::sample::select(vec![("name", "1$"), ("name", "n1[0-9]"), ("title", "an v"), ("title", "^zo"), ("keywords", "[12]$"), ("group", "1"), ("free", "^F")])
@@ -229,6 +276,7 @@ fn query() -> impl Strategy<Value = Query> {
         "meta.common",
         "group",
         "place",
+        "note",
     ]);
     let direction = prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)];
     let order = prop::collection::vec(

@@ -1,6 +1,6 @@
 //! The values at a path in a whole segment, for sorts by paths without a column.
 
-use tantivy::columnar::DynamicColumn;
+use tantivy::columnar::{ColumnIndex, DynamicColumn};
 
 use super::{Segment, bytes, failed};
 use crate::index::layout::NUMBERS;
@@ -84,6 +84,36 @@ impl Segment<'_> {
     pub(in crate::index) fn booleans(&self, path: &Path) -> Result<[Set; 2]> {
         let path = bytes(path);
         Ok([self.with(&path, Tag::Boolean, &[0])?, self.with(&path, Tag::Boolean, &[1])?])
+    }
+
+    /// Returns the documents with any value at a path.
+    pub(super) fn present(&self, path: &Path) -> Result<Set> {
+        let at = bytes(path);
+        let mut found = self.with(&at, Tag::Present, &[])?;
+        let others: [(Tag, &[u8]); 5] = [
+            (Tag::Object, &[]),
+            (Tag::List, &[]),
+            (Tag::Null, &[]),
+            (Tag::Boolean, &[0]),
+            (Tag::Boolean, &[1]),
+        ];
+        let mut block = None;
+        for (tag, value) in others {
+            if let Some(info) = self.info(&terms::term(&at, tag, value))? {
+                self.add_postings(&info, &mut block, &mut found)?;
+            }
+        }
+        for column in self.number_columns(path)? {
+            match column.column_index() {
+                ColumnIndex::Empty { .. } => {}
+                ColumnIndex::Full => return Ok(Set::full(self.max_doc)),
+                ColumnIndex::Optional(index) => index.iter_non_null_docs().for_each(|doc| found.insert(doc)),
+                index @ ColumnIndex::Multivalued(_) => {
+                    (0..self.max_doc).filter(|doc| index.has_value(*doc)).for_each(|doc| found.insert(doc));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the documents with an object at a path.

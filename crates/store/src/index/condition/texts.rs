@@ -4,20 +4,17 @@ use tantivy::query::{EnableScoring, PhraseQuery, Query as _};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet as _, TERMINATED, Term};
 
-use super::{Bounds, Segment, bytes, cut, failed};
+use super::{Bounds, Segment, bytes, failed};
 use crate::index::set::Set;
-use crate::index::terms::{self, TEXT_BYTES, Tag, WORD_BYTES};
+use crate::index::terms::{self, BEGIN_BYTES, TEXT_BYTES, Tag, TextTerm, WORD_BYTES};
 use crate::index::words::Words;
 use crate::{End, Path, Result, Value, Word, fold};
 
 impl Segment<'_> {
     pub(super) fn is_text(&self, path: &[u8], text: &str, whole: Tag, long: Tag) -> Result<Bounds> {
-        let (begin, is_whole) = terms::cut(text, TEXT_BYTES);
-        Ok(if is_whole {
-            self.said(self.with(path, whole, begin.as_bytes())?)
-        } else {
-            self.said_between(Set::empty(self.max_doc), Some(self.with(path, long, begin.as_bytes())?))
-        })
+        let term = TextTerm::of(text);
+        let (tag, value) = term.tagged(whole, long);
+        Ok(self.said(self.with(path, tag, value)?))
     }
 
     pub(super) fn word(&self, path: &Path, word: &Word, within: &Set) -> Result<Bounds> {
@@ -54,61 +51,63 @@ impl Segment<'_> {
     }
 
     pub(super) fn prefixed(&self, path: &[u8], prefix: &str) -> Result<Bounds> {
-        let (begin, is_whole) = terms::cut(prefix, TEXT_BYTES);
-        let (low, high) = (begin.as_bytes(), after(begin.as_bytes()));
-        let long = self.between(path, Tag::LongText, low, high.as_deref())?;
-        if !is_whole {
-            return Ok(self.said_between(Set::empty(self.max_doc), Some(long)));
+        let prefix = prefix.as_bytes();
+        let begun = |tag: Tag, begin: &[u8]| self.between(path, tag, begin, after(begin).as_deref());
+        if prefix.len() <= BEGIN_BYTES {
+            return Ok(self.said(begun(Tag::Text, prefix)?.or(&begun(Tag::LongText, prefix)?)));
         }
-        // A long text that was cut between characters may be shorter than the prefix asked for.
-        let short = self.cut_within(path, Tag::LongText, begin)?;
-        let found = self.between(path, Tag::Text, low, high.as_deref())?.or(&long);
-        Ok(self.said_between(found, short))
-    }
-
-    /// Returns the documents of long texts whose stored beginning is a prefix of `text`.
-    fn cut_within(&self, path: &[u8], tag: Tag, text: &str) -> Result<Option<Set>> {
-        let mut found: Option<Set> = None;
-        for end in (TEXT_BYTES - 3..text.len()).filter(|it| text.is_char_boundary(*it)) {
-            let set = self.with(path, tag, &text.as_bytes()[..end])?;
-            found = Some(found.map_or_else(|| set.clone(), |it| it.or(&set)));
-        }
-        Ok(found)
-    }
-
-    /// Evaluates a range of texts. Long texts are decided by their beginnings only where these suffice.
-    pub(super) fn texts(&self, path: &[u8], low: &End, high: &End, whole: Tag, long: Tag) -> Result<Bounds> {
-        let text = |end: &End| match end {
-            End::Included(Value::Text(text)) => Some((text.clone(), true)),
-            End::Excluded(Value::Text(text)) => Some((text.clone(), false)),
-            End::Included(Value::Folded(text)) => Some((fold(text), true)),
-            End::Excluded(Value::Folded(text)) => Some((fold(text), false)),
-            _ => None,
-        };
-        let (low, high) = (text(low), text(high));
-        let from = low.as_ref().map_or(Vec::new(), |(text, is_included)| {
-            let mut bytes = text.as_bytes().to_vec();
-            if !is_included {
-                bytes.push(0);
-            }
-            bytes
-        });
-        let to = high.as_ref().map(|(text, is_included)| {
-            let mut bytes = text.as_bytes().to_vec();
-            if *is_included {
-                bytes.push(0);
-            }
-            bytes
-        });
-        let found = self.between(path, whole, &from, to.as_deref())?;
-        // A long text sorts after its stored beginning and before whatever follows that.
-        let cut_from = low.as_ref().map_or(Vec::new(), |(text, _)| {
-            let mut begin = cut(text).as_bytes().to_vec();
-            begin.truncate(TEXT_BYTES - 3);
-            begin
-        });
-        let may = self.between(path, long, &cut_from, to.as_deref())?;
+        // Of longer texts, the index knows only the beginning.
+        let may = begun(Tag::LongText, &prefix[..BEGIN_BYTES])?;
+        let found =
+            if prefix.len() <= TEXT_BYTES { begun(Tag::Text, prefix)? } else { Set::empty(self.max_doc) };
         Ok(self.said_between(found, (!may.is_empty()).then_some(may)))
+    }
+
+    /// Evaluates a range of texts. Bodies decide long texts that begin as a bound does.
+    pub(super) fn texts(&self, path: &[u8], low: &End, high: &End, whole: Tag, long: Tag) -> Result<Bounds> {
+        // Both as the first byte string that is within, or no longer within.
+        let text = |end: &End, is_above: bool| {
+            let (text, is_included) = match end {
+                End::Included(Value::Text(text)) => (text.clone(), true),
+                End::Excluded(Value::Text(text)) => (text.clone(), false),
+                End::Included(Value::Folded(text)) => (fold(text), true),
+                End::Excluded(Value::Folded(text)) => (fold(text), false),
+                _ => return None,
+            };
+            let mut bytes = text.into_bytes();
+            if is_included == is_above {
+                bytes.push(0);
+            }
+            Some(bytes)
+        };
+        let (from, to) = (text(low, false).unwrap_or_default(), text(high, true));
+        let found = self.between(path, whole, &from, to.as_deref())?;
+
+        let mut may: Option<Set> = None;
+        // Returns the beginning of a bound that is longer than the beginnings in the index.
+        let mut begin_of = |bound: &[u8]| -> Result<Option<Vec<u8>>> {
+            if bound.len() <= BEGIN_BYTES {
+                return Ok(None);
+            }
+            let begin = bound[..BEGIN_BYTES].to_vec();
+            let set = self.between(path, long, &begin, after(&begin).as_deref())?;
+            may = Some(may.take().map_or_else(|| set.clone(), |it| it.or(&set)));
+            Ok(Some(begin))
+        };
+        let long_from = match begin_of(&from)? {
+            None => Some(from),
+            Some(begin) => after(&begin),
+        };
+        let long_to = match to {
+            None => None,
+            Some(to) => Some(begin_of(&to)?.unwrap_or(to)),
+        };
+        // No text is greater than one of the greatest bytes only.
+        let found = match long_from {
+            Some(from) => found.or(&self.between(path, long, &from, long_to.as_deref())?),
+            None => found,
+        };
+        Ok(self.said_between(found, may.filter(|it| !it.is_empty())))
     }
 
     pub(super) fn with_words(&self, words: &Words) -> Result<Set> {
