@@ -1,7 +1,6 @@
 //! The thread that keeps a tenant's search indexes up to date with the sequence of changes.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 use super::changes::{Step, has_many, store_identity};
 use super::folder::{check_room, covered_of, remove};
 use super::layout::{CUTTER, Layout, Row, fingerprint};
+use super::pace::{FAILURE_PAUSE, Large, pause_after, pause_between_commits};
 use super::parallel::{Threads, on_each};
 use super::words::Cutter;
 use super::{Indexes, Snapshot, Standing, terms};
@@ -23,28 +23,14 @@ use crate::{Kind, Limits, Result, StoreError, View};
 
 /// Number of records of a step that one thread converts to documents in a row.
 const CHUNK_RECORDS: usize = 100;
-/// Maximum time between two commits of an index that is far behind: the work that a crash costs.
-const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
-/// Time between two commits of an index that is so little behind that searches read the missing records themselves:
-/// keeps their number small while writers never pause.
-const COMMIT_NEARBY: Duration = Duration::from_millis(500);
-/// Commits take at most one part in so many of the time.
-const COMMIT_SHARE: u32 = 8;
 /// Interval between checks for changes without a notification: those of other processes.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
 /// Interval in a database, which other servers change all the time.
 pub(crate) const LOOK_AT_DATABASE: Duration = Duration::from_secs(1);
 /// Time without changes after which resources needed only for writing are released.
 const IDLE: Duration = Duration::from_secs(20);
-/// Pause after a failure; doubled after each further one.
-const FAILURE_PAUSE: Duration = Duration::from_secs(10);
-/// Maximum pause after many failures.
-const FAILURE_PAUSE_MOST: Duration = Duration::from_secs(600);
 /// Number of failed writes after which an index is thrown away even though it can be read.
 const FORGIVEN_FAILURES: u32 = 3;
-/// Maximum number of changed records that a search reads one by one; with more, the index is too far behind and
-/// something else answers.
-pub(super) const TAIL_RECORDS: u64 = 50_000;
 /// Memory of an index writer that is up to date.
 const FOLLOWING_BYTES: usize = 48 << 20;
 
@@ -496,34 +482,6 @@ fn use_up_first_number(writer: &IndexWriter, terms: Field) {
     writer.delete_term(Term::from_field_bytes(terms, &terms::nobodys_term()));
 }
 
-/// Returns the minimum time between two commits with so many changes left, given the duration of the last commit.
-fn pause_between_commits(n_left: u64, commit_took: Duration) -> Duration {
-    if n_left <= TAIL_RECORDS { COMMIT_NEARBY.max(commit_took * COMMIT_SHARE) } else { COMMIT_AT_MOST }
-}
-
-/// Returns how long an index pauses after so many consecutive failures.
-fn pause_after(n_failures: u32) -> Duration {
-    let factor = 1_u32.checked_shl(n_failures.saturating_sub(1)).filter(|it| *it != 0).unwrap_or(u32::MAX);
-    FAILURE_PAUSE.saturating_mul(factor).min(FAILURE_PAUSE_MOST)
-}
-
-/// The permission to use much memory, held by one index of all tenants at a time.
-struct Large;
-
-static IS_LARGE: AtomicBool = AtomicBool::new(false);
-
-impl Large {
-    fn take() -> Option<Self> {
-        (!IS_LARGE.swap(true, Ordering::AcqRel)).then_some(Self)
-    }
-}
-
-impl Drop for Large {
-    fn drop(&mut self) {
-        IS_LARGE.store(false, Ordering::Release);
-    }
-}
-
 /// Share of deleted documents from which a segment is rewritten.
 const DELETED_SHARE: f32 = 0.2;
 
@@ -535,10 +493,7 @@ mod tests {
     use tantivy::schema::{INDEXED, IndexRecordOption, Schema};
     use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
-    use super::{
-        COMMIT_AT_MOST, COMMIT_NEARBY, Duration, FAILURE_PAUSE, FAILURE_PAUSE_MOST, TAIL_RECORDS,
-        pause_after, pause_between_commits, use_up_first_number,
-    };
+    use super::use_up_first_number;
 
     /// Regression test: records deleted as the first change after a server start were still in an index.
     #[test]
@@ -582,30 +537,5 @@ mod tests {
             assert_eq!(searcher.search(&query, &Count)?, n_found, "{n}");
         }
         Ok(())
-    }
-
-    /// An index that is nearly up to date is committed often, but not all the time; one that is far behind is not
-    /// redone too often.
-    #[test]
-    fn commits_are_frequent_near_the_end() {
-        let ms = Duration::from_millis;
-        for (n_left, took, expected) in [
-            (0, ms(1), COMMIT_NEARBY),
-            (TAIL_RECORDS, ms(20), COMMIT_NEARBY),
-            (10, ms(200), ms(1_600)),
-            (TAIL_RECORDS + 1, ms(200), COMMIT_AT_MOST),
-        ] {
-            assert_eq!(pause_between_commits(n_left, took), expected, "{n_left} changes, {took:?}");
-        }
-    }
-
-    #[test]
-    fn pauses_grow_and_are_bounded() {
-        assert_eq!(pause_after(1), FAILURE_PAUSE);
-        assert_eq!(pause_after(2), FAILURE_PAUSE * 2);
-        assert_eq!(pause_after(4), FAILURE_PAUSE * 8);
-        for many in [10, 32, 33, u32::MAX] {
-            assert_eq!(pause_after(many), FAILURE_PAUSE_MOST);
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! holds only the beginning of a long text, or a condition concerns one element of a list, the bodies of some documents
 //! decide.
 
+mod bounds;
 mod columns;
 mod grams;
 mod paths;
@@ -18,6 +19,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::termdict::TermDictionary;
 use tantivy::{Searcher, SegmentReader, Term};
 
+pub(super) use self::bounds::Bounds;
 use self::columns::Span;
 pub(super) use self::paths::PathTexts;
 use super::layout::{INSTANTS, Layout};
@@ -25,55 +27,6 @@ use super::set::Set;
 use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm};
 use super::words::Words;
 use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
-
-/// Bounds on the documents that satisfy a condition.
-#[derive(Debug, Clone)]
-pub(super) struct Bounds {
-    /// These certainly do.
-    pub(super) low: Set,
-    /// No documents outside this set do; `None` where it equals `low`.
-    pub(super) high: Option<Set>,
-}
-
-impl Bounds {
-    fn exact(set: Set) -> Self {
-        Self { low: set, high: None }
-    }
-
-    /// Returns bounds for an unknown part of these documents.
-    fn some_of(set: Set, max_doc: u32) -> Self {
-        Self { low: Set::empty(max_doc), high: Some(set) }
-    }
-
-    pub(super) fn high(&self) -> &Set {
-        self.high.as_ref().unwrap_or(&self.low)
-    }
-
-    pub(super) fn and(self, other: &Self) -> Self {
-        let high =
-            (self.high.is_some() || other.high.is_some()).then(|| self.high().clone().and(other.high()));
-        Self { low: self.low.and(&other.low), high }
-    }
-
-    pub(super) fn or(self, other: &Self) -> Self {
-        let high =
-            (self.high.is_some() || other.high.is_some()).then(|| self.high().clone().or(other.high()));
-        Self { low: self.low.or(&other.low), high }
-    }
-
-    /// Restricts the bounds to `set`.
-    fn within(self, set: &Set) -> Self {
-        Self { low: self.low.and(set), high: self.high.map(|it| it.and(set)) }
-    }
-
-    fn complement(self) -> Self {
-        let Self { low, high } = self;
-        match high {
-            None => Self::exact(low.complement()),
-            Some(high) => Self { low: high.complement(), high: Some(low.complement()) },
-        }
-    }
-}
 
 /// Number of documents below which a pattern is decided on their bodies rather than on all texts of the path.
 const FEW_BODIES: u64 = 300;

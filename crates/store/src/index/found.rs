@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
-use super::builder::TAIL_RECORDS;
 use super::changes::DATABASE_IDENTITY;
 use super::condition::{Segment, failed};
 use super::layout::{KEY, facet_name};
+use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
 use super::set::Set;
 use super::terms;

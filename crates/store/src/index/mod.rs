@@ -17,6 +17,7 @@ mod found;
 mod layout;
 mod lists;
 mod order;
+mod pace;
 mod page;
 mod parallel;
 mod select;

@@ -1,0 +1,77 @@
+//! How fast an index is built: times between commits, pauses after failures, and who may use much memory.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Maximum number of changed records that a search reads one by one; with more, the index is too far behind and
+/// something else answers.
+pub(super) const TAIL_RECORDS: u64 = 50_000;
+/// Maximum time between two commits of an index that is far behind: the work that a crash costs.
+const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
+/// Time between two commits of an index that is so little behind that searches read the missing records themselves:
+/// keeps their number small while writers never pause.
+const COMMIT_NEARBY: Duration = Duration::from_millis(500);
+/// Commits take at most one part in so many of the time.
+const COMMIT_SHARE: u32 = 8;
+/// Pause after a failure; doubled after each further one.
+pub(super) const FAILURE_PAUSE: Duration = Duration::from_secs(10);
+/// Maximum pause after many failures.
+const FAILURE_PAUSE_MOST: Duration = Duration::from_secs(600);
+
+/// Returns the minimum time between two commits with so many changes left, given the duration of the last commit.
+pub(super) fn pause_between_commits(n_left: u64, commit_took: Duration) -> Duration {
+    if n_left <= TAIL_RECORDS { COMMIT_NEARBY.max(commit_took * COMMIT_SHARE) } else { COMMIT_AT_MOST }
+}
+
+/// Returns how long an index pauses after so many consecutive failures.
+pub(super) fn pause_after(n_failures: u32) -> Duration {
+    let factor = 1_u32.checked_shl(n_failures.saturating_sub(1)).filter(|it| *it != 0).unwrap_or(u32::MAX);
+    FAILURE_PAUSE.saturating_mul(factor).min(FAILURE_PAUSE_MOST)
+}
+
+/// The permission to use much memory, held by one index of all tenants at a time.
+pub(super) struct Large;
+
+static IS_LARGE: AtomicBool = AtomicBool::new(false);
+
+impl Large {
+    pub(super) fn take() -> Option<Self> {
+        (!IS_LARGE.swap(true, Ordering::AcqRel)).then_some(Self)
+    }
+}
+
+impl Drop for Large {
+    fn drop(&mut self) {
+        IS_LARGE.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index that is nearly up to date is committed often, but not all the time; one that is far behind is not
+    /// redone too often.
+    #[test]
+    fn commits_are_frequent_near_the_end() {
+        let ms = Duration::from_millis;
+        for (n_left, took, expected) in [
+            (0, ms(1), COMMIT_NEARBY),
+            (TAIL_RECORDS, ms(20), COMMIT_NEARBY),
+            (10, ms(200), ms(1_600)),
+            (TAIL_RECORDS + 1, ms(200), COMMIT_AT_MOST),
+        ] {
+            assert_eq!(pause_between_commits(n_left, took), expected, "{n_left} changes, {took:?}");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_and_are_bounded() {
+        assert_eq!(pause_after(1), FAILURE_PAUSE);
+        assert_eq!(pause_after(2), FAILURE_PAUSE * 2);
+        assert_eq!(pause_after(4), FAILURE_PAUSE * 8);
+        for many in [10, 32, 33, u32::MAX] {
+            assert_eq!(pause_after(many), FAILURE_PAUSE_MOST);
+        }
+    }
+}
