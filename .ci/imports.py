@@ -17,7 +17,7 @@ import modules
 ROOT = Path(__file__).resolve().parent.parent
 PLATFORM = f"{platform.machine()}-unknown-linux-gnu"
 # Packages whose files still import each other in circles, and how many files do: the numbers only shrink.
-CIRCLES = {"pinakes-store": 56}
+CIRCLES = {"pinakes-store": 11}
 
 
 def metadata():

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::cell::Cell;
+use crate::columns::{many_table, one_columns};
 use crate::counters::{ALL_CLASSES, CHANGES, RECORDS, is_behind};
 use crate::document::Taken;
 use crate::pending_links;
-use crate::plan::many_table;
-use crate::session::{Cell, Flavour, Row};
-use crate::statements::one_columns;
+use crate::session::{Flavour, Row};
 use crate::whole_lists;
 use crate::{Arity, Column, Kind, Result, View, index};
 

@@ -10,8 +10,7 @@ use quick_cache::sync::Cache;
 use serde_json::Value as Json;
 
 use crate::document::Taken;
-use crate::session::Session;
-use crate::view::State;
+use crate::session::{Session, State};
 use crate::{Class, Expr, Kind, Result, StoreError, eval};
 
 /// Maximum number of cached condition results per tenant.
@@ -202,6 +201,14 @@ impl Classes {
         let position = known.by_number.get(&taken.class.0);
         position.is_some_and(|position| known.list[*position].text == taken.class_text)
     }
+}
+
+/// Returns the error for a class number that stands for other class fields. It does not reveal them to the caller.
+pub(crate) fn number_taken(kind: &Kind, taken: &Taken) -> StoreError {
+    StoreError::Query(format!(
+        "{}: {} cannot be stored: its class number {} stands for other class fields; change one of them",
+        kind.name, taken.class_text, taken.class.0
+    ))
 }
 
 #[cfg(test)]

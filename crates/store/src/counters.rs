@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use rusqlite::CachedStatement;
 
+use crate::cell::Cell;
 use crate::document::{CountedValues, Taken};
 use crate::marks::{Mark, MarkHasher};
 use crate::postgres::PgSession;
-use crate::session::{Cell, Flavour, Session};
+use crate::session::{Flavour, Session};
 use crate::{Class, Counts, Facet, Kind, Result};
 
 /// The pseudo-class that stands for all classes together.

@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 
+use crate::cell::Cell;
 use crate::eval::{each_at, instant_ms, value_at};
 use crate::identifiers;
 use crate::marks::Mark;
-use crate::session::Cell;
 use crate::strings::unique_strings;
 use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Texts, Type};
 

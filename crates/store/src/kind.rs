@@ -416,3 +416,11 @@ pub struct Link {
     /// Name of the target's kind.
     pub to: &'static str,
 }
+
+/// A part of a kind's indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IndexShare {
+    /// The index of words, which costs as much as all others.
+    Words,
+    Others,
+}

@@ -15,22 +15,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::session::{Flavour, Row, Session};
+use crate::session::{Flavour, Row};
 use crate::{Result, StoreError, Tenant, Txn, View};
-
-/// Creates the table, in either engine's dialect. It is small, so an engine that distributes tables replicates it to
-/// every node.
-pub(crate) fn create_table(session: &mut Session<'_>) -> Result<()> {
-    let (text, integer, end) = match session.flavour() {
-        Flavour::Sqlite => ("TEXT", "INTEGER", " WITHOUT ROWID, STRICT"),
-        Flavour::Postgres => ("text COLLATE \"C\"", "bigint", ""),
-    };
-    session.batch(&format!(
-        "CREATE TABLE IF NOT EXISTS lease (queue {text} NOT NULL, id {text} NOT NULL, owner {text}, \
-         turn {integer} NOT NULL, until_ms {integer} NOT NULL, PRIMARY KEY (queue, id)){end};
-         CREATE INDEX IF NOT EXISTS lease_until ON lease (queue, until_ms, id)"
-    ))
-}
 
 /// A job that its owner may work on until `until_ms`, unless it renews.
 #[derive(Debug, Clone, PartialEq, Eq)]

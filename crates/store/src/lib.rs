@@ -25,22 +25,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod browse;
 mod budget;
 mod catalogue;
 mod caution;
+mod cell;
 mod check;
 mod classes;
+mod columns;
 mod copy;
 mod counters;
 mod document;
 mod error;
 mod eval;
 mod explain;
+mod find;
 mod fold;
 mod folders;
 mod identifiers;
 mod index;
+mod jobs;
 mod kind;
+mod kind_statements;
+mod lease_table;
 mod leases;
 mod limits;
 mod lists;
@@ -83,6 +90,7 @@ pub use eval::matches;
 pub use explain::explained;
 pub use fold::fold;
 pub use folders::make_folder;
+pub use jobs::{Weight, WriteTimes};
 pub use kind::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Search, Text, Type, Uniqueness};
 pub use leases::{Heartbeat, Lease, QueuedJob};
 pub use limits::Limits;
@@ -92,7 +100,7 @@ pub use places::ScanPlace;
 pub use priority::step_back;
 pub use query::{Direction, End, Expr, FacetCount, Order, Path, Pattern, Query, TextQuery, Value};
 pub use record::{Change, Class, ListId, Record};
-pub use tenant::{Loading, ReadJob, Tenant, TenantStats, Weight, WriteTimes};
+pub use tenant::{Loading, ReadJob, Tenant, TenantStats};
 pub use tenant_info::TenantInfo;
 pub use texts::Texts;
 pub use txn::{Txn, Written};

@@ -1,15 +1,9 @@
-//! Browsable lists of values from records, in their own order: the entries around a position, and the number of
-//! entries.
-//!
-//! A kind declares them ([`crate::Kind::lists`]). They are read from the search index or, without one, from all bodies.
+//! Browsable lists of values from records, in their own order, which a kind declares ([`crate::Kind::lists`]), and what
+//! is found in them ([`crate::View::browse`]).
 
-use std::collections::btree_map::Entry as Slot;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
-
-use crate::{Expr, Kind, Query, Result, StoreError, View, explain};
 
 /// A browsable list of values from records.
 #[derive(Debug)]
@@ -92,53 +86,6 @@ impl Wanted<'_> {
     }
 }
 
-impl View<'_> {
-    /// Returns the wanted entries around a position of a list. Not for kinds whose records only some users may see.
-    ///
-    /// Errors: the kind declares no such list.
-    pub fn browse(
-        &mut self,
-        kind: &'static Kind,
-        list: &str,
-        place: &ListPlace,
-        mut wanted: Wanted<'_>,
-    ) -> Result<Browsed> {
-        let Some(number) = kind.lists.iter().position(|it| it.name == list) else {
-            return Err(StoreError::Query(format!("{} has no list {list:?}", kind.name)));
-        };
-        if let Some(browsed) = crate::index::browse(self, kind, number, place, &mut wanted)? {
-            explain::note(|| format!("{} list {list}: terms of the search index", kind.name));
-            return Ok(browsed);
-        }
-        let browsed = self.browse_bodies(kind, number, place, &mut wanted);
-        explain::note(|| format!("{} list {list}: all bodies read", kind.name));
-        browsed
-    }
-
-    /// Reads the entries from all bodies instead.
-    fn browse_bodies(
-        &mut self,
-        kind: &'static Kind,
-        number: usize,
-        place: &ListPlace,
-        wanted: &mut Wanted<'_>,
-    ) -> Result<Browsed> {
-        let mut window = Window::of(place);
-        let mut known = BTreeSet::new();
-        let entries = kind.lists[number].entries;
-        self.for_each_body(kind, &Query::filter(Expr::All), |id, body| {
-            for entry in entries_of(entries, &body) {
-                if wanted.has(|| vec![entry.key.clone(), entry.apart.clone()]) {
-                    known.insert(hash(&entry));
-                    window.add(entry, id);
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(window.finish(known.len() as u64))
-    }
-}
-
 /// Returns the entries of a body, each once.
 pub(crate) fn entries_of(entries: fn(&Json, &mut dyn FnMut(ListEntry)), body: &Json) -> BTreeSet<ListEntry> {
     let mut set = BTreeSet::new();
@@ -146,68 +93,6 @@ pub(crate) fn entries_of(entries: fn(&Json, &mut dyn FnMut(ListEntry)), body: &J
         set.insert(entry);
     });
     set
-}
-
-fn hash(entry: &ListEntry) -> u64 {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    (&entry.key, &entry.apart).hash(&mut hasher);
-    hasher.finish()
-}
-
-type Key = (String, String);
-
-/// The nearest entries on both sides of a position, out of any number seen in any order.
-struct Window<'p> {
-    place: &'p ListPlace,
-    before: BTreeMap<Key, Listed>,
-    after: BTreeMap<Key, Listed>,
-}
-
-impl<'p> Window<'p> {
-    fn of(place: &'p ListPlace) -> Self {
-        Self { place, before: BTreeMap::new(), after: BTreeMap::new() }
-    }
-
-    fn add(&mut self, entry: ListEntry, record: &str) {
-        let is_after = self.place.has_behind(&entry.key);
-        let n_skipped = usize::try_from(self.place.n_skipped).unwrap_or(usize::MAX);
-        let (side, n_most) = match is_after {
-            true if self.place.n_after == 0 => return,
-            true => (&mut self.after, self.place.n_after.saturating_add(n_skipped)),
-            false => (&mut self.before, self.place.n_before),
-        };
-        if n_most == 0 {
-            return;
-        }
-        match side.entry((entry.key.clone(), entry.apart.clone())) {
-            Slot::Occupied(mut slot) => {
-                let listed = slot.get_mut();
-                listed.n_records += u64::from(listed.record != record);
-                listed.gathered.extend(Some(entry.gathered).filter(|it| !it.is_empty()));
-                record.clone_into(&mut listed.record);
-            }
-            Slot::Vacant(slot) => {
-                let gathered = Some(entry.gathered).filter(|it| !it.is_empty()).into_iter().collect();
-                let (key, apart) = (entry.key, entry.apart);
-                slot.insert(Listed { key, apart, gathered, n_records: 1, record: record.to_owned() });
-                // One entry more than wanted shows that there are more. An entry that is dropped has that many before
-                // it and is never needed again.
-                if n_most.saturating_add(1) < side.len() {
-                    _ = if is_after { side.pop_last() } else { side.pop_first() };
-                }
-            }
-        }
-    }
-
-    fn finish(self, n_entries: u64) -> Browsed {
-        let n_skipped = usize::try_from(self.place.n_skipped).unwrap_or(usize::MAX);
-        Browsed {
-            before: self.before.into_values().collect(),
-            after: self.after.into_values().skip(n_skipped).collect(),
-            n_entries,
-        }
-    }
 }
 
 impl ListPlace {

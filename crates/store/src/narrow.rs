@@ -3,10 +3,12 @@
 
 use rusqlite::{CachedStatement, Connection};
 
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::document::{Document, Taken};
+use crate::kind_statements::KindStatements;
 use crate::pending_links;
-use crate::session::{Cell, Session};
-use crate::statements::{KindStatements, one_columns};
+use crate::session::Session;
 use crate::{Kind, Result, StoreError};
 
 /// The head columns of a narrow row.

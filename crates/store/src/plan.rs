@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::cell::Cell;
 use crate::classes::{ClassSet, Classes};
+use crate::columns::many_table;
 use crate::document::storable;
 use crate::postgres::schema as postgres;
-use crate::session::{Cell, Flavour, Session};
-use crate::view::State;
+use crate::session::{Flavour, Session, State};
 use crate::{Arity, Column, End, Expr, Kind, Path, Result, StoreError, TextQuery, Type, Value, text};
 
 /// A query plan. Its SQL refers to the kind's table as `r`.
@@ -502,11 +503,6 @@ impl Place {
             }
         }
     }
-}
-
-/// Returns the table of an [`Arity::Many`] column.
-pub(crate) fn many_table(kind: &Kind, column: &Column) -> String {
-    format!("\"x_{}_{}\"", kind.name, column.name)
 }
 
 /// Returns whether a column of type `ty` keeps enough of the body to decide a comparison with `value`.

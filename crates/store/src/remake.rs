@@ -23,13 +23,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::cell::Cell;
 use crate::counters;
 use crate::document::{Document, class_of, class_text};
 use crate::error::outdated;
 use crate::kind::{differ_in_indexes_only, sections};
 use crate::pending_links;
 use crate::schema::{self, Changed};
-use crate::session::{Cell, Flavour, Session};
+use crate::session::{Flavour, Session};
 use crate::{Class, Column, Facet, Index, Kind, Record, Result, StoreError, Text};
 
 mod steps;

@@ -12,14 +12,14 @@ use serde_json::{Map, Value as Json};
 
 use self::lead::Lead;
 use self::sorting::Sorting;
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::counters::RECORDS;
 use crate::document::day_text;
 use crate::index::{Decider, Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
 use crate::plan::{Equality, Plan, typed};
 use crate::remake;
-use crate::session::{Cell, Flavour};
-use crate::statements::one_columns;
-use crate::view::State;
+use crate::session::{Flavour, State};
 use crate::{
     Arity, Direction, End, Expr, Index, Kind, Order, Path, Query, Result, StoreError, Type, View, eval,
     explain,

@@ -4,11 +4,11 @@
 //! column, `m_x` chunks of member lists. Shared by all kinds: `meta`, `kind`, `class`, `facet`, `facet_list`,
 //! `identifier`, `link`, `link_pending`, `tombstone`, `staging`, `lease`.
 
+use crate::columns::many_table;
 use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
-use crate::leases;
+use crate::lease_table;
 use crate::pending_links;
-use crate::plan::many_table;
 use crate::remake::{self, Remake, Reshaped};
 use crate::renumber;
 use crate::session::{Flavour, Session};
@@ -47,7 +47,7 @@ pub(crate) fn apply(
     session.batch(BASE)?;
     session.batch(whole_lists::TABLE)?;
     session.batch(pending_links::TABLE)?;
-    leases::create_table(session)?;
+    lease_table::create_table(session)?;
     let found = session.first("SELECT value FROM meta WHERE name = 'format'", &[], |row| row.int(0))?;
     match found {
         Some(found) if FORMAT < found => {

@@ -6,6 +6,7 @@
 //! with savepoints. Readers have connections of their own and see the last committed state. A keeper checkpoints the
 //! log concurrently with the writer, and never makes a caller wait unless the log has outgrown its limit.
 
+mod connections;
 #[cfg(test)]
 mod failed_flush;
 mod flush;
@@ -22,10 +23,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
+use self::connections::{LOCK_SOON, LOCK_TIMEOUT, keep_log, wait_for_locks};
 use self::flush::Flusher;
 use self::keeper::Keeper;
 use self::presence::{PRESENCE, PRIVATE, Presence};
@@ -34,23 +36,17 @@ use self::writer::Writer;
 use crate::caution::Caution;
 use crate::folders::{self, folder_of};
 use crate::index::{self, Builder, Indexes};
+use crate::jobs::{Job, Look, Statistics};
 use crate::pace::Pace;
 use crate::remake;
-use crate::session::Session;
-use crate::tenant::{Job, Look, Statistics};
+use crate::session::{Session, State};
 use crate::users::Users;
-use crate::view::{Shared, State};
+use crate::view::Shared;
 use crate::{Limits, Result, StoreError, View, pending_links, schema, whole_lists};
 
 /// Page size of a new database in bytes: bodies of a few KB fit, and a page is written whole even if only one index
 /// entry in it changes.
 const PAGE_BYTES: u32 = 8 << 10;
-/// How long a connection waits for a lock held by another.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it polls for the lock at the short interval: locks of this process are held only briefly.
-const LOCK_SOON: Duration = Duration::from_millis(50);
-/// Polling interval during that time, and afterwards.
-const LOCK_LOOKS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 512;
 /// Size of the writer's page cache, as a multiple of a reader's: the pages that a batch changes must fit in it.
@@ -314,15 +310,6 @@ impl Drop for Sqlite {
     }
 }
 
-/// Makes the engine keep the log when this connection is the last to close. After a failed flush, nothing in it may be
-/// treated as durable and checkpointed; on a full disk a checkpoint would take the space that the next opening needs.
-fn keep_log(connection: &Connection) {
-    let kept = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-    if let Err(error) = kept {
-        tracing::error!(%error, "the log may be written back although it should be left as it is");
-    }
-}
-
 /// Returns the builder of a file's search indexes, with a connection of its own.
 fn follow(path: &Path, shared: &Arc<Shared>) -> Result<Builder> {
     let connection = connect(path, &shared.limits)?;
@@ -496,21 +483,6 @@ fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
     connection.pragma_update(None, "mmap_size", i64::try_from(limits.map_bytes).unwrap_or(i64::MAX))?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(connection)
-}
-
-/// Sets how long a connection waits for locks. The engine's own busy handler sleeps longer each time: a writer that met
-/// the keeper for half a millisecond slept for twenty.
-fn wait_for_locks(connection: &mut Connection, patience: Duration) -> Result<()> {
-    let mut began = Instant::now();
-    let wait = move |n_looks: i32| {
-        if n_looks == 0 {
-            began = Instant::now();
-        }
-        let waited = began.elapsed();
-        std::thread::sleep(if waited < LOCK_SOON { LOCK_LOOKS.0 } else { LOCK_LOOKS.1 });
-        waited < patience
-    };
-    Ok(connection.busy_handler(Some(wait))?)
 }
 
 /// Returns the writer's connection to the file with its tables up to date, and the mark that tells others that it is

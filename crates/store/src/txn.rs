@@ -4,9 +4,12 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::Value as Json;
 
-use crate::classes::StoredClasses;
+use crate::cell::Cell;
+use crate::classes::{StoredClasses, number_taken};
+use crate::columns::one_columns;
 use crate::counters::{self, Counters};
 use crate::document::Taken;
+use crate::kind::IndexShare;
 use crate::narrow::{
     Head, LinkPlace, change_row, drop_references, insert_many, shown, write_references, write_row,
 };
@@ -15,9 +18,7 @@ use crate::postgres::bulk;
 use crate::postgres::records::{self, Kept};
 use crate::remake;
 use crate::schema;
-use crate::session::{Cell, Flavour, Session};
-use crate::statements::one_columns;
-use crate::tenant::IndexShare;
+use crate::session::{Flavour, Session};
 use crate::{Class, Document, Facet, Kind, ListId, Record, Result, StoreError, Uniqueness, View};
 
 /// Numbers that a tenant assigns in order.
@@ -579,14 +580,6 @@ pub(crate) fn ensure_class(session: &mut Session<'_>, kind: &Kind, taken: &Taken
     let sql = "SELECT fields FROM class WHERE kind = ?1 AND class = ?2";
     let stored = session.first(sql, &values[..2], |row| row.text(0))?;
     if stored.as_deref() == Some(&*taken.class_text) { Ok(()) } else { Err(number_taken(kind, taken)) }
-}
-
-/// Returns the error for a class number that stands for other class fields. It does not reveal them to the caller.
-pub(crate) fn number_taken(kind: &Kind, taken: &Taken) -> StoreError {
-    StoreError::Query(format!(
-        "{}: {} cannot be stored: its class number {} stands for other class fields; change one of them",
-        kind.name, taken.class_text, taken.class.0
-    ))
 }
 
 /// PostgreSQL's code for a violation of a unique index.

@@ -8,41 +8,20 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value as Json;
 
 use crate::budget::Budget;
+use crate::cell::Cell;
 use crate::classes::Classes;
 use crate::counters::CHANGES;
 use crate::error::outdated;
 use crate::identifiers;
 use crate::index::{Indexes, Snapshots};
+use crate::kind_statements::{KindStatements, STEP_CHUNKS};
 use crate::pace::Pace;
 use crate::pending_links;
 use crate::postgres::Side;
 use crate::remake::{self, Remake, Remakes, Remaking, UnderWay};
-use crate::scan::Scan;
-use crate::session::{Cell, Flavour, Row, Session};
-use crate::statements::{KindStatements, Statements};
-use crate::{Change, Class, Expr, FacetCount, Kind, Limits, Query, Record, Result, StoreError};
-
-/// Records read in one step when many are returned.
-const STEP_RECORDS: usize = 256;
-/// Chunks of members that a database sends at once.
-pub(crate) const STEP_CHUNKS: u32 = 8;
-/// Keys held at once when a query asks for everything in insertion order.
-const STEP_KEYS: u64 = 16_384;
-
-/// Bytes of a list being collected that are not charged to the budget yet.
-const HELD_STEP_BYTES: u64 = 256 << 10;
-
-/// Changes below this number are all visible: no transaction that may still commit has a smaller one.
-pub(crate) const HORIZON: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
-
-/// Whether a session sees committed state or its own transaction's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// A snapshot of committed state.
-    Committed,
-    /// An open transaction: its count differences are not written yet.
-    Open,
-}
+use crate::session::{Flavour, HORIZON, Row, Session, State};
+use crate::statements::Statements;
+use crate::{Change, Class, Kind, Limits, Record, Result};
 
 /// State that all sessions of a tenant share.
 pub(crate) struct Shared {
@@ -112,143 +91,6 @@ impl<'a> View<'a> {
     pub fn has(&mut self, kind: &'static Kind, id: &str) -> Result<bool> {
         let sql = &self.statements(kind)?.has;
         Ok(self.session.first(sql, &[id.into()], |_| Ok(()))?.is_some())
-    }
-
-    /// Returns the records of a query.
-    ///
-    /// Errors: more rows or bytes than [`Limits::page_rows`] and [`Limits::page_bytes`] allow, or than all requests
-    /// together may hold ([`Limits::held_bytes`]).
-    pub fn find(&mut self, kind: &'static Kind, query: &Query) -> Result<Vec<Record>> {
-        let limits = self.shared.limits.clone();
-        let (mut list, mut n_bytes, mut is_over) = (Vec::new(), 0_u64, false);
-        let (mut held, mut n_held, mut crowded) = (self.shared.budget.nothing(), 0, Ok(()));
-        self.for_each(kind, query, |record| {
-            n_bytes += record.body.len() as u64;
-            is_over = limits.page_bytes < n_bytes || limits.page_rows <= list.len() as u64;
-            list.push(record);
-            if n_held + HELD_STEP_BYTES < n_bytes {
-                n_held += HELD_STEP_BYTES;
-                crowded = held.try_grow(HELD_STEP_BYTES);
-            }
-            if is_over || crowded.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        crowded?;
-        if is_over {
-            return Err(StoreError::Query(format!(
-                "the page holds more than {} rows or {} bytes; ask for fewer with a limit",
-                limits.page_rows, limits.page_bytes
-            )));
-        }
-        Ok(list)
-    }
-
-    /// Passes the records of a query to `visit`, in order, until it breaks. Memory is bounded by the page.
-    pub fn for_each(
-        &mut self,
-        kind: &'static Kind,
-        query: &Query,
-        mut visit: impl FnMut(Record) -> ControlFlow<()>,
-    ) -> Result<()> {
-        if query.order.is_empty() && query.limit.is_none() {
-            return self.for_each_in_steps(kind, query, visit);
-        }
-        let keys = Scan::of(self, kind, query)?.keys(self)?;
-        self.visit_keys(kind, &keys, &mut visit).map(|_| ())
-    }
-
-    /// Passes the records of a query to a `visit` that may fail, which ends the iteration.
-    ///
-    /// Errors: the visit's; the store.
-    pub fn try_for_each<E: From<StoreError>>(
-        &mut self,
-        kind: &'static Kind,
-        query: &Query,
-        mut visit: impl FnMut(Record) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        let mut failure = None;
-        self.for_each(kind, query, |record| match visit(record) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        failure.map_or(Ok(()), Err)
-    }
-
-    /// Passes each record's id and parsed body to `visit`.
-    ///
-    /// Errors: a stored body is not JSON.
-    pub fn for_each_body(
-        &mut self,
-        kind: &'static Kind,
-        query: &Query,
-        mut visit: impl FnMut(&str, Json) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let mut damaged = None;
-        self.for_each(kind, query, |record| match record.json() {
-            Ok(body) => visit(&record.id, body),
-            Err(error) => {
-                damaged = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        damaged.map_or(Ok(()), Err)
-    }
-
-    /// Without an order or a limit the result may be everything, so its keys are read in steps.
-    fn for_each_in_steps(
-        &mut self,
-        kind: &'static Kind,
-        query: &Query,
-        mut visit: impl FnMut(Record) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let mut step = Query { limit: Some(STEP_KEYS), ..query.clone() };
-        loop {
-            let keys = Scan::of(self, kind, &step)?.keys(self)?;
-            if self.visit_keys(kind, &keys, &mut visit)?.is_break() || (keys.len() as u64) < STEP_KEYS {
-                return Ok(());
-            }
-            step.after = keys.last().copied();
-            step.skip = 0;
-        }
-    }
-
-    fn visit_keys(
-        &mut self,
-        kind: &'static Kind,
-        keys: &[i64],
-        visit: &mut impl FnMut(Record) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>> {
-        for step in keys.chunks(STEP_RECORDS) {
-            for record in self.by_keys(kind, step)? {
-                if visit(record).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Returns the first record, in insertion order, that satisfies a condition.
-    pub fn first(&mut self, kind: &'static Kind, filter: Expr) -> Result<Option<Record>> {
-        Ok(self.find(kind, &Query::filter(filter).window(0, 1))?.into_iter().next())
-    }
-
-    /// Returns how many records satisfy a condition.
-    pub fn count(&mut self, kind: &'static Kind, filter: &Expr) -> Result<u64> {
-        Scan::of(self, kind, &Query::filter(filter.clone()))?.count(self)
-    }
-
-    /// Returns how often the values of each of `facets` occur in the records that satisfy a condition, each list by
-    /// descending value. Facets that the kind does not declare yield an empty list.
-    pub fn facets(
-        &mut self,
-        kind: &'static Kind,
-        filter: &Expr,
-        facets: &[&str],
-    ) -> Result<Vec<Vec<FacetCount>>> {
-        Scan::of(self, kind, &Query::filter(filter.clone()))?.facets(self, facets)
     }
 
     /// Returns the class fields of a class of `kind` as an object. See [`Kind::class_fields`].

@@ -8,9 +8,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::cell::Cell;
 use crate::counters::{Count, Counted, Counters, List};
 use crate::marks::MarkHasher;
-use crate::session::{Cell, Session};
+use crate::session::Session;
 use crate::{Class, Counts, Kind, Result, StoreError};
 
 /// Creates the table, as part of a file's layout. Row numbers are never reused: another process may have deleted a row.

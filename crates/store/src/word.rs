@@ -60,13 +60,13 @@ impl Word {
 
     fn of(text: &str, likeness: Likeness) -> Option<Self> {
         let folded = crate::fold(text);
-        let is_word = crate::index::words_of(&folded).eq([folded.as_str()]);
+        let is_word = words_of(&folded).eq([folded.as_str()]);
         is_word.then_some(Self { folded, likeness })
     }
 
     /// Returns whether a word of `text` matches.
     pub fn is_in(&self, text: &str) -> bool {
-        crate::index::words_of(&crate::fold(text)).any(|word| self.fits(word))
+        words_of(&crate::fold(text)).any(|word| self.fits(word))
     }
 
     /// Returns whether a folded word matches.
@@ -150,6 +150,16 @@ fn are_near(a: &str, b: &str, edits: usize) -> bool {
         before = std::mem::replace(&mut last, row);
     }
     last[b.len()] <= edits
+}
+
+/// Returns the words of a folded text: runs of letters and digits.
+pub(crate) fn words_of(folded: &str) -> impl Iterator<Item = &str> {
+    folded.split(|it: char| !is_in_word(it)).filter(|it| !it.is_empty())
+}
+
+/// Returns whether a character belongs to a word.
+fn is_in_word(character: char) -> bool {
+    character.is_alphanumeric()
 }
 
 #[cfg(test)]

@@ -221,7 +221,7 @@ impl KindBuilder {
             if view.session.flavour() == Flavour::Postgres {
                 store = Some(store_identity(&mut view.session)?);
             }
-            step = Step::read(view, kind, after)?;
+            step = Step::read(&mut view.session, kind, after)?;
             Ok(())
         })?;
         if let Some(store) = store.filter(|it| *it != self.store) {

@@ -2,9 +2,8 @@
 
 use super::layout::Row;
 use crate::counters::is_behind;
-use crate::session::{Flavour, Session};
-use crate::view::HORIZON;
-use crate::{Kind, Result, StoreError, View};
+use crate::session::{Flavour, HORIZON, Session};
+use crate::{Kind, Result, StoreError};
 
 /// Records read in one step.
 const STEP_RECORDS: u64 = 1_000;
@@ -33,12 +32,12 @@ impl Step {
         self.rows.is_empty() && self.deleted.is_empty()
     }
 
-    pub(super) fn read(view: &mut View<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
-        let flavour = view.session.flavour();
-        if flavour == Flavour::Sqlite && is_behind(&mut view.session, kind.name)? {
+    pub(super) fn read(session: &mut Session<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
+        let flavour = session.flavour();
+        if flavour == Flavour::Sqlite && is_behind(session, kind.name)? {
             return Ok(Self { is_loading: true, ..Self::default() });
         }
-        let last = last_sequence(&mut view.session)?;
+        let last = last_sequence(session)?;
         let window = match flavour {
             Flavour::Sqlite => "LIMIT ?3",
             Flavour::Postgres => "FETCH FIRST ?3 ROWS WITH TIES",
@@ -50,7 +49,7 @@ impl Step {
             flavour.rows_with_bodies(kind.name)
         );
         let (mut rows, mut n_bytes, mut is_cut) = (Vec::new(), 0, false);
-        view.session.rows(&sql, &[after.into(), last.into(), STEP_RECORDS.into()], |row| {
+        session.rows(&sql, &[after.into(), last.into(), STEP_RECORDS.into()], |row| {
             let row = Row {
                 key: row.int(0)?,
                 id: row.text(1)?,
@@ -74,7 +73,7 @@ impl Step {
         };
         let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence AND sequence <= ?3";
         let values = [kind.name.into(), after.into(), upto.into()];
-        let deleted = view.session.all(sql, &values, |row| row.text(0))?;
+        let deleted = session.all(sql, &values, |row| row.text(0))?;
         Ok(Self { rows, deleted, upto, is_last, n_left: last.saturating_sub(upto), is_loading: false })
     }
 }

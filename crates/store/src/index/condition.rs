@@ -8,6 +8,7 @@ mod bounds;
 mod columns;
 mod grams;
 mod paths;
+mod span;
 mod texts;
 
 use std::collections::HashSet;
@@ -20,8 +21,8 @@ use tantivy::termdict::TermDictionary;
 use tantivy::{Searcher, SegmentReader, Term};
 
 pub(super) use self::bounds::Bounds;
-use self::columns::Span;
 pub(super) use self::paths::PathTexts;
+use self::span::Span;
 use super::layout::{INSTANTS, Layout};
 use super::set::Set;
 use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm};

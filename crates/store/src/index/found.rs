@@ -19,8 +19,7 @@ use super::words::Words;
 use crate::classes::ClassSet;
 use crate::document::{Taken, searched_text};
 use crate::eval::matches_with;
-use crate::session::Flavour;
-use crate::view::HORIZON;
+use crate::session::{Flavour, HORIZON};
 use crate::{Expr, FacetCount, Kind, Result, StoreError, Text, View};
 
 /// Maximum size of the bodies of changed records held together: with more, the index is too far behind.

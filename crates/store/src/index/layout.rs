@@ -9,13 +9,13 @@ use tantivy::schema::{
     TextFieldIndexing, TextOptions,
 };
 
-use super::lists::entry_term;
+use super::entries::entry_term;
 use super::terms::{self, EXACT, Sink};
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::document::{Taken, searched_text};
 use crate::lists::entries_of;
 use crate::postgres::words::folded;
-use crate::session::Cell;
-use crate::statements::one_columns;
 use crate::{Kind, Path, Result, Search, StoreError, Text, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.

@@ -1,19 +1,20 @@
 //! Sorting a result: by columns of the index, or by the values at any path.
 
 use serde_json::Value as Json;
-use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
-use super::condition::{PathTexts, Segment, failed};
+use super::condition::Segment;
 use super::found::{Changed, Found};
 use super::layout::{KEY, column_name};
 use super::page::Page;
-use super::set::Set;
+use super::rank::{
+    BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, real_rank, whole_rank,
+};
 use super::terms::EXACT;
 use super::texts::{Texts, Top, window};
 use super::values::STEP_DOCS;
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::eval::value_at;
-use crate::session::Cell;
-use crate::statements::one_columns;
 use crate::{Direction, Path, Result, Type};
 
 /// Maximum number of sort columns.
@@ -30,15 +31,6 @@ pub(crate) enum SortBy {
     Path(Path),
 }
 
-/// A value to sort by: its type, and its rank among values of that type; `None` for an absent value, which sorts first.
-pub(super) type Rank = Option<(u8, u64)>;
-
-/// Sort order of the types: numbers, texts, objects, booleans.
-const NUMBER: u8 = 1;
-pub(super) const TEXT: u8 = 2;
-const OBJECT: u8 = 3;
-const BOOLEAN: u8 = 5;
-
 /// A row to be sorted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<const N: usize> {
@@ -46,109 +38,6 @@ pub(super) struct Entry<const N: usize> {
     key: i64,
     /// The segment, for texts.
     segment: u32,
-}
-
-/// The source of the values that a sort compares.
-pub(super) enum SortColumn {
-    Whole(Column<i64>),
-    Real(Column<f64>),
-    Text(Option<StrColumn>),
-    Path(PathColumn),
-}
-
-/// The values at a path without a column.
-pub(super) struct PathColumn {
-    /// Columns of any type.
-    numbers: Vec<DynamicColumn>,
-    texts: PathTexts,
-    objects: Set,
-    no: Set,
-    yes: Set,
-}
-
-impl PathColumn {
-    fn rank(&self, doc: u32) -> Rank {
-        let number = self.numbers.iter().find_map(|column| match column {
-            DynamicColumn::I64(column) => column.first(doc).map(|it| real_rank(it as f64)),
-            DynamicColumn::U64(column) => column.first(doc).map(|it| real_rank(it as f64)),
-            DynamicColumn::F64(column) => column.first(doc).map(real_rank),
-            _ => None,
-        });
-        if let Some(number) = number {
-            return Some((NUMBER, number));
-        }
-        if let Some(ord) = self.texts.ord(doc) {
-            return Some((TEXT, ord));
-        }
-        if self.objects.has(doc) {
-            return Some((OBJECT, 0));
-        }
-        if self.yes.has(doc) { Some((BOOLEAN, 1)) } else { self.no.has(doc).then_some((BOOLEAN, 0)) }
-    }
-}
-
-impl SortColumn {
-    /// Computes the ranks of documents; those of texts are valid within the segment.
-    pub(super) fn ranks(&self, docs: &[u32], into: &mut Vec<Rank>) {
-        into.clear();
-        match self {
-            Self::Whole(column) => {
-                let mut values = vec![None; docs.len()];
-                column.first_vals(docs, &mut values);
-                into.extend(values.into_iter().map(|it| it.map(|it| (NUMBER, whole_rank(it)))));
-            }
-            Self::Real(column) => {
-                let mut values = vec![None; docs.len()];
-                column.first_vals(docs, &mut values);
-                into.extend(values.into_iter().map(|it| it.map(|it| (NUMBER, real_rank(it)))));
-            }
-            Self::Text(None) => into.resize(docs.len(), None),
-            Self::Text(Some(column)) => {
-                let mut values = vec![None; docs.len()];
-                column.ords().first_vals(docs, &mut values);
-                into.extend(values.into_iter().map(|it| it.map(|it| (TEXT, it))));
-            }
-            Self::Path(column) => into.extend(docs.iter().map(|doc| column.rank(*doc))),
-        }
-    }
-
-    /// Returns whether ranks of different segments are comparable: those of texts are not.
-    pub(super) fn is_comparable(&self) -> bool {
-        match self {
-            Self::Whole(_) | Self::Real(_) | Self::Text(None) => true,
-            Self::Text(Some(_)) => false,
-            Self::Path(column) => column.texts.is_empty(),
-        }
-    }
-
-    /// Appends the texts of sorted ordinals.
-    fn push_texts(&self, ords: &[u64], texts: &mut Texts) -> Result<()> {
-        match self {
-            Self::Text(Some(column)) => {
-                let dictionary = column.dictionary();
-                dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
-            }
-            Self::Path(column) => ords.iter().for_each(|ord| texts.push(column.texts.text(*ord))),
-            Self::Text(None) | Self::Whole(_) | Self::Real(_) => {}
-        }
-        Ok(())
-    }
-}
-
-fn whole_rank(number: i64) -> u64 {
-    tantivy::i64_to_u64(number)
-}
-
-fn real_rank(number: f64) -> u64 {
-    tantivy::f64_to_u64(if number == 0.0 { 0.0 } else { number })
-}
-
-/// A value of a changed record.
-pub(super) enum TailValue {
-    Ranked(Rank),
-    Text(String),
-    /// A value that has no rank.
-    Other,
 }
 
 impl Found<'_> {

@@ -1,7 +1,7 @@
 //! Deep paging: first finds the values between which a page lies, so that no other rows need to be sorted.
 
 use super::found::Found;
-use super::order::{Rank, SortColumn, TEXT, TailValue};
+use super::rank::{Rank, SortColumn, TEXT, TailValue};
 use super::select::{Source, text_at};
 use super::values::STEP_DOCS;
 use crate::{Direction, Result};

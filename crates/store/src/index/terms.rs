@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
 
 use crate::eval::instant_ms;
+use crate::word::words_of;
 use crate::{Path, fold};
 
 /// Maximum length of a text term in bytes: of a longer text only the beginning and a hash are kept, under a tag of its
@@ -359,14 +360,4 @@ impl Walk<'_> {
         self.scratch.extend_from_slice(value);
         self.sink.term(&self.scratch);
     }
-}
-
-/// Returns the words of a folded text: runs of letters and digits.
-pub(crate) fn words_of(folded: &str) -> impl Iterator<Item = &str> {
-    folded.split(|it: char| !is_in_word(it)).filter(|it| !it.is_empty())
-}
-
-/// Returns whether a character belongs to a word.
-fn is_in_word(character: char) -> bool {
-    character.is_alphanumeric()
 }

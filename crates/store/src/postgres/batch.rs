@@ -10,11 +10,11 @@ use super::session::PgSession;
 use crate::classes::StoredClasses;
 use crate::counters::Counters;
 use crate::error::outdated;
+use crate::jobs::{Job, WriteTimes};
 use crate::remake::UnderWay;
-use crate::session::Session;
-use crate::tenant::{Job, WriteTimes};
+use crate::session::{Session, State};
 use crate::txn::Numbers;
-use crate::view::{Shared, State};
+use crate::view::Shared;
 use crate::{StoreError, Txn, View};
 
 /// Begins a transaction and returns its number, by which its outcome can be queried later, and how often declarations

@@ -3,7 +3,7 @@
 use bytes::{BufMut as _, Bytes, BytesMut};
 use tokio_postgres::types::{IsNull, Kind, ToSql as _, Type as PgType};
 
-use crate::session::Cell;
+use crate::cell::Cell;
 use crate::{Result, StoreError};
 
 /// Bytes of rows sent at once.

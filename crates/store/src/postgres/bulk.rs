@@ -11,14 +11,17 @@ use tokio_postgres::types::Type as PgType;
 
 use super::binary::{Chunks, Fields};
 use super::records::{
-    Kept, Placed, SEQUENCE, check_lengths, insert_records, insert_values, many_columns, note, type_name,
+    Kept, Placed, SEQUENCE, check_lengths, insert_records, insert_values, many_columns, many_type, note,
+    one_type, type_name,
 };
 use super::session::PgSession;
 use super::straight;
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::document::Document;
-use crate::session::{Cell, Session};
-use crate::statements::{KindStatements, one_columns};
-use crate::{Kind, Result, Text, Type};
+use crate::kind_statements::KindStatements;
+use crate::session::Session;
+use crate::{Kind, Result, Text};
 
 /// Fewer records than this are inserted one by one in one flight.
 const BULK_RECORDS_MIN: usize = 16;
@@ -146,24 +149,6 @@ fn columns(kind: &'static Kind) -> Vec<Staged> {
         2 * usize::from(!kind.identifiers.is_empty()) + 3 * usize::from(!kind.links.is_empty());
     list.extend((0..n_references).map(|_| plain("text[]", PgType::TEXT_ARRAY, "")));
     list
-}
-
-/// Returns the wire type of a column of single values.
-pub(super) fn one_type(ty: Type) -> PgType {
-    match type_name(ty) {
-        "text" => PgType::TEXT,
-        "bigint" => PgType::INT8,
-        _ => PgType::FLOAT8,
-    }
-}
-
-/// Returns the wire type of a column of lists.
-pub(super) fn many_type(ty: Type) -> PgType {
-    match type_name(ty) {
-        "text" => PgType::TEXT_ARRAY,
-        "bigint" => PgType::INT8_ARRAY,
-        _ => PgType::FLOAT8_ARRAY,
-    }
 }
 
 /// Returns the SQL that moves the rows over in order, and returns id, version and sequence of those that were new.

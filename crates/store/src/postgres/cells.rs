@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, Kind, ToSql, Type, to_sql_checked};
 
-use crate::session::Cell;
+use crate::cell::Cell;
 use crate::{Result, StoreError};
 
 impl ToSql for Cell {

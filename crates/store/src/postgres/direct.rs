@@ -20,7 +20,8 @@ use tokio_postgres::{Client, Row as PgRow, Statement};
 
 use super::pool::Pool;
 use super::session::numbered;
-use crate::session::{Cell, Row};
+use crate::cell::Cell;
+use crate::session::Row;
 use crate::{Result, StoreError};
 
 /// Maximum number of statements in one flight.

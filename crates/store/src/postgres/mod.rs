@@ -49,9 +49,9 @@ use standby::Standby;
 use writers::Writers;
 
 use crate::index::{self, Builder, Indexes, Snapshots};
-use crate::session::Session;
-use crate::tenant::{Job, Look, Statistics};
-use crate::view::{Shared, State};
+use crate::jobs::{Job, Look, Statistics};
+use crate::session::{Session, State};
+use crate::view::Shared;
 use crate::{Kind, Limits, Result, StoreError, TenantInfo, View};
 
 /// Separates the catalogue's name from the tenant's in a schema's name.
@@ -62,9 +62,6 @@ const CATALOGUE: &str = "pinakes";
 const PARAMETER: &str = "catalogue";
 /// Maximum length of a schema name in bytes.
 const SCHEMA_BYTES: usize = 63;
-/// Adds a class: kind, class, fields. Its row number follows those committed before; the caller holds the lock.
-pub(crate) const ADD_CLASS: &str = "INSERT INTO class (kind, class, row, fields) \
-     SELECT ?1, ?2, (SELECT coalesce(max(row), 0) + 1 FROM class), ?3 ON CONFLICT (kind, class) DO NOTHING";
 
 /// A database and its schemas that belong to the catalogue.
 pub(crate) struct Cluster {

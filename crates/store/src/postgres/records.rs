@@ -5,11 +5,14 @@
 //! row's only unique key is the id, so that an engine that distributes tables over machines can do so by id; kinds with
 //! unique indexes of their own stay on one machine.
 
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::document::{Document, Taken, searched_text};
-use crate::session::{Cell, Row};
-use crate::statements::{KindStatements, one_columns};
-use crate::view::STEP_CHUNKS;
+use crate::kind_statements::{KindStatements, STEP_CHUNKS};
+use crate::session::Row;
 use crate::{Arity, Column, Kind, Record, Result, StoreError, Text, Type};
+
+use tokio_postgres::types::Type as PgType;
 
 use super::session::PgSession;
 
@@ -358,5 +361,23 @@ pub(crate) fn type_name(ty: Type) -> &'static str {
         Type::Text | Type::Folded => "text",
         Type::Integer | Type::Boolean | Type::Instant => "bigint",
         Type::Real => "double precision",
+    }
+}
+
+/// Returns the wire type of a column of single values.
+pub(super) fn one_type(ty: Type) -> PgType {
+    match type_name(ty) {
+        "text" => PgType::TEXT,
+        "bigint" => PgType::INT8,
+        _ => PgType::FLOAT8,
+    }
+}
+
+/// Returns the wire type of a column of lists.
+pub(super) fn many_type(ty: Type) -> PgType {
+    match type_name(ty) {
+        "text" => PgType::TEXT_ARRAY,
+        "bigint" => PgType::INT8_ARRAY,
+        _ => PgType::FLOAT8_ARRAY,
     }
 }

@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
-use crate::leases;
+use crate::columns::one_columns;
+use crate::kind::IndexShare;
+use crate::lease_table;
 use crate::remake::{self, Remake, Reshaped, UNDER_WAY};
 use crate::renumber;
 use crate::schema::{Changed, FORMAT, index_name};
 use crate::session::Session;
-use crate::statements::one_columns;
-use crate::tenant::IndexShare;
 use crate::users::Users;
 use crate::{Arity, Column, Index, Kind, Result, StoreError, Text};
 
@@ -117,7 +117,7 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
         renumber::migrate(&mut session, kinds, &place, found, users)?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'format'", &[FORMAT.into()])?;
     }
-    leases::create_table(&mut session)?;
+    lease_table::create_table(&mut session)?;
     let mut under_way = Vec::new();
     for kind in kinds {
         let sql = "SELECT declaration FROM kind WHERE name = ?1";

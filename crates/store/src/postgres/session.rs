@@ -23,8 +23,9 @@ use super::driver::{Driver, drive};
 use super::errors::ends_session;
 use super::stems::Stems;
 use super::tls::{Stream, Tls};
+use crate::cell::Cell;
 use crate::error::outdated;
-use crate::session::{Cell, Row};
+use crate::session::Row;
 use crate::{Result, StoreError};
 
 /// Prepared statements kept per session.

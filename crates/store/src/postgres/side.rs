@@ -12,12 +12,15 @@ use std::time::{Duration, Instant};
 use super::pool::Pool;
 use super::schema::{self, Sweep};
 use super::session::PgSession;
-use crate::classes::Classes;
+use crate::classes::{Classes, number_taken};
 use crate::document::Taken;
 use crate::remake::Remake;
 use crate::session::Session;
-use crate::txn::number_taken;
 use crate::{Kind, Result, StoreError};
+
+/// Adds a class: kind, class, fields. Its row number follows those committed before; the caller holds the lock.
+const ADD_CLASS: &str = "INSERT INTO class (kind, class, row, fields) \
+     SELECT ?1, ?2, (SELECT coalesce(max(row), 0) + 1 FROM class), ?3 ON CONFLICT (kind, class) DO NOTHING";
 
 /// See the module.
 pub(crate) struct Side {
@@ -104,7 +107,7 @@ impl Side {
             session
                 .batch("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/classes', 0))")?;
             let values = [kind.name.into(), taken.class.0.into(), (&*taken.class_text).into()];
-            session.commit(Some((super::ADD_CLASS, &values)))?;
+            session.commit(Some((ADD_CLASS, &values)))?;
             classes.read(&mut Session::Postgres(session), kind)?;
         }
         if classes.is_committed(kind, taken) { Ok(()) } else { Err(number_taken(kind, taken)) }

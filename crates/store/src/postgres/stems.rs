@@ -11,7 +11,8 @@ use std::sync::{PoisonError, RwLock};
 use bytes::Bytes;
 
 use super::session::PgSession;
-use crate::session::{Cell, Session};
+use crate::cell::Cell;
+use crate::session::Session;
 use crate::{Result, StoreError};
 
 /// Maximum number of cached words; beyond, all are forgotten.

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use tokio_postgres::types::Type as PgType;
 
 use super::binary::{Chunks, Fields};
-use super::bulk::{many_type, one_type};
-use super::records::{Kept, Placed, many_columns};
+use super::records::{Kept, Placed, many_columns, many_type, one_type};
 use super::session::PgSession;
 use super::{stems, words};
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::document::{Document, searched_text};
-use crate::session::{Cell, Session};
-use crate::statements::one_columns;
+use crate::session::Session;
 use crate::{Kind, Result, StoreError, Text};
 
 /// The error code for a violation of a unique index.

@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::schema::LOCK_TIMEOUT;
 use super::session::PgSession;
 use super::side::Side;
-use crate::tenant::{Job, Sharing, Statistics};
+use crate::jobs::{Job, Sharing, Statistics};
 use crate::view::Shared;
 use crate::{Result, StoreError};
 

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use crate::cell::Cell;
+use crate::columns::{many_table, one_columns};
 use crate::counters::{BEHIND, CHANGES, RECORDS};
 use crate::document::searched_text;
 use crate::error::outdated;
-use crate::plan::many_table;
 use crate::schema;
-use crate::session::{Cell, Flavour, Session};
-use crate::statements::one_columns;
+use crate::session::{Flavour, Session};
 use crate::{Arity, Class, Document, Kind, Result, StoreError, Text, Txn};
 
 use super::{Remake, Row, Stage, mark_name, read, write};

@@ -7,11 +7,11 @@ use rusqlite::types::ValueRef;
 use serde_json::Value as Json;
 
 use super::{DAY_MS, Scan};
+use crate::cell::Cell;
+use crate::columns::many_table;
 use crate::counters::{ALL_CLASSES, is_behind};
 use crate::document::{count as count_values, day_text};
-use crate::plan::many_table;
-use crate::session::{Cell, Flavour, Row};
-use crate::view::State;
+use crate::session::{Flavour, Row, State};
 use crate::whole_lists;
 use crate::{Arity, Column, Counts, FacetCount, Path, Result, Type, View};
 

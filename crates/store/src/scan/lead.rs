@@ -5,10 +5,10 @@
 //! one follows if that did not suffice.
 
 use super::Scan;
+use crate::cell::Cell;
+use crate::columns::many_table;
 use crate::counters::{ALL_CLASSES, RECORDS, is_behind};
-use crate::plan::many_table;
-use crate::session::{Cell, Flavour};
-use crate::view::State;
+use crate::session::{Flavour, State};
 use crate::{Arity, Column, Counts, Direction, Kind, Result, StoreError, Type, View};
 
 /// Number of records below which the engine's own choice is as good as any.

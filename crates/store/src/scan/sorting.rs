@@ -2,10 +2,10 @@
 
 use serde_json::Value as Json;
 
+use crate::cell::Cell;
+use crate::columns::one_columns;
 use crate::document::Taken;
 use crate::eval::{sort_order, value_at};
-use crate::session::Cell;
-use crate::statements::one_columns;
 use crate::{Direction, Kind, Order, Query, Type, fold};
 
 /// Minimum number of rows collected before those behind the page are dropped.

@@ -12,7 +12,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use super::queue::Queue;
-use crate::tenant::{Job, Statistics, WriteTimes};
+use crate::jobs::{Job, Statistics, WriteTimes};
 use crate::{Result, StoreError};
 
 /// Error for writes that come too late.
@@ -109,7 +109,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::Txn;
-    use crate::tenant::Sharing;
+    use crate::jobs::Sharing;
 
     /// A write that does nothing, and the channel for its answer.
     pub(in crate::sqlite) struct Answered(mpsc::Sender<Option<String>>);

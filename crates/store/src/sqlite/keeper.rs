@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::connections::{LOCK_TIMEOUT, keep_log, wait_for_locks};
 use super::presence::Presence;
 use super::queue::Queue;
-use super::{LOCK_TIMEOUT, keep_log, wait_for_locks};
 use crate::Result;
-use crate::tenant::Statistics;
+use crate::jobs::Statistics;
 
 /// Minimum interval at which the keeper checks the log's size.
 const KEEPER_PAUSE: Duration = Duration::from_millis(200);

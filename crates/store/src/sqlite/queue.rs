@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::tenant::Job;
+use crate::jobs::Job;
 
 /// Number of writes for which the writer wakes up while the previous batch is being flushed. Fewer lose nothing by
 /// waiting for the flush, as they cannot be committed sooner.

@@ -429,7 +429,7 @@ impl Life {
         let held = engine(open).queue.hold();
         let waiting = ops.iter().map(|op| {
             let op = op.clone();
-            open.tenant.write_later(move |txn: &mut Txn<'_>| op.run(txn), crate::tenant::Sharing::Any)
+            open.tenant.write_later(move |txn: &mut Txn<'_>| op.run(txn), crate::jobs::Sharing::Any)
         });
         let waiting = waiting.collect::<Result<Vec<_>>>().unwrap();
         drop(held);

@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::connections::keep_log;
 use super::flush::{Committed, FLUSHER_GONE, Part};
-use super::keep_log;
 use super::keeper::Keeper;
 use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
 use crate::error::outdated;
+use crate::jobs::{Job, Sharing, Statistics, WriteTimes};
 use crate::pending_links;
 use crate::remake;
-use crate::session::Session;
-use crate::tenant::{Job, Sharing, Statistics, WriteTimes};
+use crate::session::{Session, State};
 use crate::txn::Numbers;
-use crate::view::{Shared, State};
+use crate::view::Shared;
 use crate::whole_lists::{Changed, WholeLists};
 use crate::{Result, StoreError, Txn, View};
 

@@ -2,12 +2,13 @@
 
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
+use super::span::Span;
 use super::{Bounds, Segment, failed};
+use crate::columns::one_columns;
 use crate::index::layout::{NUMBERS, column_name};
 use crate::index::set::Set;
 use crate::index::terms::{self, EXACT};
 use crate::index::values::each_value;
-use crate::statements::one_columns;
 use crate::{End, Path, Result, Type, Value};
 
 /// A column is looked up for each candidate when at most one in so many documents is a candidate; otherwise it is read
@@ -192,28 +193,4 @@ enum Said {
     Yes,
     /// The body decides.
     Perhaps,
-}
-
-/// A range with both ends included.
-pub(super) enum Span {
-    Whole(i64, i64),
-    Real(f64, f64),
-}
-
-impl Span {
-    fn whole(&self) -> Option<(i64, i64)> {
-        match self {
-            Self::Whole(from, to) => Some((*from, *to)),
-            // Casts saturate, which is what is needed here.
-            Self::Real(from, to) => (from <= to).then_some((from.ceil() as i64, to.floor() as i64)),
-        }
-    }
-
-    fn real(&self) -> (f64, f64) {
-        match self {
-            Self::Whole(from, to) => (*from as f64, *to as f64),
-            // Columns distinguish -0 from 0, and hold only 0.
-            Self::Real(from, to) => (*from, *to + 0.0),
-        }
-    }
 }
