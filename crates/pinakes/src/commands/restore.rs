@@ -95,6 +95,5 @@ fn check(mut config: Config, folder: &Path) -> anyhow::Result<()> {
             found.join("; ")
         );
     }
-    house.catalogue.close();
     Ok(())
 }
