@@ -119,7 +119,7 @@ pub(crate) fn own_places(config: &Config) -> Result<BTreeMap<String, Location>, 
 /// Creates a catalogue's folder. Only its owner may read it: the files contain password hashes.
 pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     let made = pinakes_store::make_folder(folder);
-    made.with_context(|| format!("the folder {} cannot be made", folder.display()))
+    made.with_context(|| format!("the folder {} cannot be created", folder.display()))
 }
 
 /// Returns the secret that web tokens are signed with: the database's, so that all servers over it accept each other's

@@ -94,14 +94,14 @@ impl Sqlite {
         keep_private(path);
         let (connection, presence) = match open_prepared(path, &shared) {
             Err(StoreError::Full(_)) if presence::give_back(path) => {
-                tracing::warn!(file = %path.display(), "the disk is full: opened with the room kept for it; free some");
+                tracing::warn!(file = %path.display(), "the disk is full: the tenant was opened with the space reserved for this; free some space");
                 open_prepared(path, &shared)?
             }
             opened => opened?,
         };
         let presence = Arc::new(presence);
         if !presence.keep_reserve() {
-            tracing::warn!(file = %path.display(), "the disk is nearly full: no room is kept for opening this file again");
+            tracing::warn!(file = %path.display(), "the disk is nearly full: no space could be reserved for opening this file again");
         }
         // Durability comes from the flusher.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -326,7 +326,7 @@ impl Drop for Sqlite {
 fn keep_log(connection: &Connection) {
     let kept = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     if let Err(error) = kept {
-        tracing::error!(%error, "the log may be written back although it should be left as it is");
+        tracing::error!(%error, "the write-ahead log may be checkpointed although it should be kept as it is");
     }
 }
 

@@ -44,7 +44,7 @@ impl Drop for Staged {
         runtime.spawn(async move {
             let discarded = db.write(move |txn| txn.discard_list(kind, list)).await;
             if let Err(error) = discarded {
-                tracing::warn!(%error, "files of a refused block could not be discarded; the next start does it");
+                tracing::warn!(%error, "files of a refused block could not be discarded; the next start will discard them");
             }
         });
     }
