@@ -113,6 +113,11 @@ impl Field {
         self.kind == Kind::Url
     }
 
+    /// Says whether its values are mail addresses.
+    pub(super) fn is_mail(&self) -> bool {
+        self.kind == Kind::Email
+    }
+
     /// Says whether deposits with the same value are of interest: it is searched for on its own, and neither a text nor
     /// a number.
     pub(super) fn is_compared(&self) -> bool {

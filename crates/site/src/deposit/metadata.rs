@@ -38,10 +38,14 @@ pub(crate) async fn blocks_of(site: &Site, visitor: &Visitor, version: &Value) -
     shown
 }
 
-/// Returns a field with what it says; `None` if that is nothing, or on the page anyway.
+/// Returns a field with what it says; `None` if that is nothing, or on the page anyway. Mail addresses are left out, as
+/// whoever collects them reads pages.
 fn shown_field(it: &Value, described: &[Field]) -> Option<ShownField> {
     let name = text(it, "typeName");
     let field = described.iter().find(|it| it.name == name);
+    if field.is_some_and(Field::is_mail) {
+        return None;
+    }
     let values = match &it["value"] {
         Value::Array(list) => list.as_slice(),
         one => std::slice::from_ref(one),
@@ -69,6 +73,9 @@ fn shown_field(it: &Value, described: &[Field]) -> Option<ShownField> {
 fn shown_parts(it: &Value, described: &[Field]) -> Vec<ShownPart> {
     let name = text(it, "typeName");
     let field = described.iter().find(|it| it.name == name);
+    if field.is_some_and(Field::is_mail) {
+        return Vec::new();
+    }
     let title = field.map_or(&name, |it| &it.title);
     texts_of(&it["value"]).into_iter().map(|it| part(title.clone(), &name, it, field)).collect()
 }
@@ -121,6 +128,10 @@ mod tests {
             "unit": {"name": "unit", "title": "Unit", "type": "TEXT", "multiple": true,
                 "isAdvancedSearchFieldType": true},
             "notes": {"name": "notes", "title": "Notes", "type": "TEXTBOX", "isAdvancedSearchFieldType": true},
+            "contact": {"name": "contact", "title": "Contact", "type": "NONE", "childFields": {
+                "who": {"name": "who", "title": "Name", "type": "TEXT"},
+                "mail": {"name": "mail", "title": "E-mail", "type": "EMAIL"},
+            }},
             "site": {"name": "site", "title": "Site", "type": "URL", "isAdvancedSearchFieldType": true},
         }}]);
         Block::list(&list).remove(0).fields
@@ -156,6 +167,10 @@ mod tests {
         assert_eq!(parts("site", json!("/site/users")), [[plain("", "/site/users")]]);
         assert_eq!(parts("of nobody", json!([7, true, null])), [[plain("", "7")], [plain("", "true")]]);
         assert_eq!(field("notes", json!(" ")), None);
+        let who = json!({"typeName": "who", "value": "Ada"});
+        let mail = json!({"typeName": "mail", "value": "ada@example.org"});
+        assert_eq!(parts("contact", json!([{"who": who, "mail": mail}])), [[plain("Name", "Ada")]]);
+        assert_eq!(field("contact", json!([{"mail": mail}])), None);
     }
 
     #[test]
