@@ -30,7 +30,7 @@ power cuts="5000":
 
 # Power failures in backups, restores, imports and citation graphs; POWER_SEED begins another series.
 power-commands cuts="200":
-    POWER_CUTS={{cuts}} DRILL_TIMEOUT=86400 CASES="backup restore scicat documents marc citations" tests/drills/run power
+    POWER_CUTS={{cuts}} DRILL_TIMEOUT=86400 tests/drills/run power
 
 # Simulated lives of a store and of servers over it: `just simulate 20000` steps; PINAKES_SIMULATION_SEED begins others.
 simulate steps="20000":

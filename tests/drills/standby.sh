@@ -73,7 +73,7 @@ wait_for "the standby to catch up" caught_up
 sql standby 'SELECT pg_wal_replay_pause()' >/dev/null
 wait_for "the standby to stop replaying" is_paused
 add 3
-[ "$(count newer)" = 3 ] || fail "the standby was asked in the middle of making a kind anew"
+[ "$(count newer)" = 3 ] || fail "the standby was asked in the middle of rebuilding a kind"
 sql primary "DELETE FROM $schema.meta WHERE name = 'remake:none'" >/dev/null
 sql standby 'SELECT pg_wal_replay_resume()' >/dev/null
 wait_for "the standby to catch up" caught_up

@@ -6,10 +6,10 @@ use pinakes_store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum AccountsError {
     /// Another user has the name.
-    #[error("a user named {0:?} exists already; choose another name, or change that user")]
+    #[error("a user named {0:?} already exists; choose another name, or change that user")]
     UsernameTaken(String),
     /// Another user has the id or UUID.
-    #[error("a user with {column} {value:?} exists already")]
+    #[error("a user with {column} {value:?} already exists")]
     IdTaken {
         /// `id` or `uuid`.
         column: &'static str,
@@ -42,7 +42,7 @@ pub enum AccountsError {
         limit_bytes: usize,
     },
     /// The user already has a token of that name.
-    #[error("user {user:?} has a token named {name:?} already; remove it or choose another name")]
+    #[error("user {user:?} already has a token named {name:?}; remove it or choose another name")]
     TokenNameTaken {
         /// Id of the user.
         user: String,

@@ -51,7 +51,7 @@ impl Accounts {
 
     async fn look_up(&self, tenant: &Tenant, token: &str, now_ms: i64) -> Result<Resolved> {
         let changes = self.callers().changes.load(Ordering::Acquire);
-        let found = if token::is_token(token) {
+        let found = if token::is_api_token(token) {
             self.look_up_api_token(tenant, token, now_ms).await?
         } else {
             self.look_up_web_token(tenant, token).await?

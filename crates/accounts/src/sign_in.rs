@@ -45,7 +45,10 @@ impl Accounts {
             Ok((user, _)) if user.active => Login::Welcome(std::sync::Arc::new(user)),
             Ok(_) => Login::Refused,
             Err(AccountsError::NotTheirs(name)) => {
-                tracing::warn!(name, "a login elsewhere has the name of an account that is not its own");
+                tracing::warn!(
+                    name,
+                    "an external login has the name of an account that belongs to another login"
+                );
                 Login::Refused
             }
             Err(error) => return Err(error),

@@ -17,11 +17,6 @@ use crate::error::{AccountsError, Result};
 /// Prefix of every token, by which this server and secret scanners recognise it.
 const PREFIX: &str = "pnk_";
 
-/// Says whether a text is an API token, known or not, rather than a web token.
-pub fn is_api_token(text: &str) -> bool {
-    text.starts_with(PREFIX)
-}
-
 /// API tokens of a tenant.
 pub static TOKEN: Kind = Kind {
     columns: &[Column::one("user", Type::Text), Column::one("name", Type::Text)],
@@ -76,8 +71,8 @@ impl fmt::Debug for TokenText {
     }
 }
 
-/// Says whether `text` has the form of an API token (rather than of a JSON web token).
-pub fn is_token(text: &str) -> bool {
+/// Says whether `text` has the form of an API token, known or not, rather than of a JSON web token.
+pub fn is_api_token(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
@@ -155,7 +150,7 @@ mod tests {
     #[test]
     fn the_text_is_not_printed_and_not_kept() {
         let text = TokenText::random(&Entropy::seeded(1));
-        assert!(is_token(text.reveal()) && text.reveal().len() == 47, "{}", text.reveal());
+        assert!(is_api_token(text.reveal()) && text.reveal().len() == 47, "{}", text.reveal());
         assert_eq!(format!("{text:?}"), "TokenText(..)");
         assert_eq!(text.id().len(), 64);
         assert_ne!(text, TokenText::random(&Entropy::seeded(2)));

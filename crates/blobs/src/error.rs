@@ -36,7 +36,7 @@ pub enum BlobError {
     )]
     Reference(String),
     /// A range that the file does not have.
-    #[error("bytes {start} to {end} are asked for of a file of {length} bytes")]
+    #[error("bytes {start} to {end} were requested of a file of {length} bytes")]
     Range {
         /// First byte.
         start: u64,

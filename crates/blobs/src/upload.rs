@@ -99,7 +99,7 @@ impl Upload {
         if let Some(parts) = self.parts.take()
             && let Err(error) = parts.abort().await
         {
-            tracing::warn!(%error, "parts of a file that was given up stay until the bucket's own rule removes them");
+            tracing::warn!(%error, "the parts of an aborted upload remain until the bucket's lifecycle rule removes them");
         }
     }
 }
@@ -109,7 +109,7 @@ impl Drop for Upload {
         let Some(parts) = self.parts.take() else { return };
         let give_up = async move {
             if let Err(error) = parts.abort().await {
-                tracing::warn!(%error, "parts of a file that was given up stay until the bucket's own rule removes them");
+                tracing::warn!(%error, "the parts of an aborted upload remain until the bucket's lifecycle rule removes them");
             }
         };
         match tokio::runtime::Handle::try_current() {

@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
+use crate::secrets::is_secret_name;
 use crate::stages::RequestScope;
 
 /// The level of access log lines: the key `access_log` of `pinakes.toml`.
@@ -23,24 +24,8 @@ pub enum AccessLog {
     Info,
 }
 
-/// Query parameters whose values are secrets, lower case.
-const SECRETS: [&str; 15] = [
-    "access_token",
-    "refresh_token",
-    "id_token",
-    "token",
-    "jwt",
-    "key",
-    "api_key",
-    "apikey",
-    "unblock-key",
-    "password",
-    "newpassword",
-    "client_secret",
-    "code",
-    "pin",
-    "uploadid",
-];
+/// Names, lower case, whose values are secrets in a query, although they are not everywhere: see [`is_secret_name`].
+const SECRETS_OF_QUERIES: [&str; 5] = ["key", "unblock-key", "code", "pin", "uploadid"];
 /// Path segments that are followed by a secret, lower case, and after how many segments it comes: tokens of private
 /// URLs, permissions to set a password, and to upload (behind a tenant).
 const SECRET_BEHIND: [(&str, usize); 4] = [
@@ -154,7 +139,7 @@ fn redacted_path(path: &str) -> Cow<'_, str> {
 fn is_secret(pair: &str) -> bool {
     let name = pair.split('=').next().unwrap_or("");
     let name = percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase();
-    SECRETS.contains(&name.as_str())
+    is_secret_name(&name) || SECRETS_OF_QUERIES.contains(&name.as_str())
 }
 
 #[cfg(test)]

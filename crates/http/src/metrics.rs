@@ -136,7 +136,7 @@ impl Metrics {
             log_left_bytes: gauges(
                 &registry,
                 "pinakes_log_left_bytes",
-                "What of the log is not written back, mostly because a long read needs it",
+                "Bytes of the write-ahead log that are not checkpointed, mostly because a long read needs them",
                 tenant,
             )?,
             oldest_read_seconds: register(

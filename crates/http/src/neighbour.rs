@@ -91,7 +91,7 @@ impl Said {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unheard {
     /// The path, the token or the tenant's name is not valid in a request.
-    #[error("what is asked for cannot stand in a request")]
+    #[error("the requested value cannot be sent in a request")]
     Unsayable,
     /// Its clients have no way to name a tenant, so another tenant's records might be shown.
     #[error("the dialect's requests cannot name a tenant")]
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(asked(Method::GET, Some("t"), None), "GET /echo?a=b example.org Bearer t - site -");
         let body = Some(serde_json::json!({"a": 1}));
         assert_eq!(asked(Method::POST, None, body), "POST /echo?a=b example.org - - site 7");
-        assert_eq!(asked(Method::GET, Some("a\nb"), None), "what is asked for cannot stand in a request");
+        assert_eq!(asked(Method::GET, Some("a\nb"), None), "the requested value cannot be sent in a request");
         Ok(())
     }
 

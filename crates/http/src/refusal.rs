@@ -30,13 +30,13 @@ pub enum Refusal {
         stated_bytes: Option<u64>,
     },
     /// The client stopped sending.
-    #[error("no byte of the body came for {timeout_ms} ms")]
+    #[error("no byte of the body arrived for {timeout_ms} ms")]
     BodyTimeout {
         /// The longest pause allowed.
         timeout_ms: u64,
     },
     /// The client sends too slowly.
-    #[error("the body came too slowly; {least_bytes_s} bytes a second are expected on average")]
+    #[error("the body arrived too slowly; at least {least_bytes_s} bytes per second are expected on average")]
     BodyTooSlow {
         /// The minimum speed.
         least_bytes_s: u64,

@@ -149,7 +149,7 @@ impl Tls {
             return;
         }
         match self.reload() {
-            Ok(()) => tracing::info!(certificate = %certificate.display(), "the certificate was read anew"),
+            Ok(()) => tracing::info!(certificate = %certificate.display(), "the certificate was reloaded"),
             Err(error) => tracing::error!(%error, "the former certificate stays in use"),
         }
     }

@@ -262,13 +262,13 @@ impl Sender {
                         "traces cannot be sent; they are dropped until they can"
                     );
                 }
-                Ok(()) if was_refused => tracing::info!(url = self.url, "traces are sent again"),
+                Ok(()) if was_refused => tracing::info!(url = self.url, "traces can be sent again"),
                 _ => {}
             }
             was_refused = sent.is_err();
             let n_dropped = self.n_dropped.swap(0, Ordering::Relaxed);
             if 0 < n_dropped {
-                tracing::warn!(n_dropped, "spans did not fit into the queue of traces");
+                tracing::warn!(n_dropped, "the queue of traces is full; spans were dropped");
             }
         }
     }

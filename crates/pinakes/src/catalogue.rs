@@ -1,6 +1,7 @@
 //! A catalogue and its accounts, open: the starting point of every command that touches records.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -23,12 +24,39 @@ pub(crate) const SIGNING_SECRET: &str = "signing secret";
 /// Folder of this server's search indexes of tenants in a database.
 const SEARCH: &str = "search";
 
+/// A catalogue that closes when this is dropped, whatever the way out of a command.
+///
+/// A thread of the store may be the last to hold a tenant, and a program ends without waiting for its threads: the log
+/// of changes would then stay beside the file.
+pub(crate) struct OpenCatalogue(Catalogue);
+
+impl OpenCatalogue {
+    /// Takes over an open catalogue.
+    pub(crate) fn new(catalogue: Catalogue) -> Self {
+        Self(catalogue)
+    }
+}
+
+impl Deref for OpenCatalogue {
+    type Target = Catalogue;
+
+    fn deref(&self) -> &Catalogue {
+        &self.0
+    }
+}
+
+impl Drop for OpenCatalogue {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// A catalogue and its accounts, open.
 pub(crate) struct House {
     /// The settings it was opened with.
     pub(crate) config: Config,
     /// All tenants.
-    pub(crate) catalogue: Catalogue,
+    pub(crate) catalogue: OpenCatalogue,
     /// All accounts.
     pub(crate) accounts: Accounts,
     /// The files beside the records.
@@ -45,13 +73,9 @@ impl House {
             url => url.parse().map_err(|error| Misuse(format!("server.database: {error}")))?,
         };
         let own = own_places(&config)?;
-        let catalogue = Catalogue::open_spread(
-            location,
-            &own,
-            Some(data.join(SEARCH)),
-            Self::kinds(),
-            config.limits.clone(),
-        )?;
+        let search = Some(data.join(SEARCH));
+        let catalogue = Catalogue::open_spread(location, &own, search, Self::kinds(), config.limits.clone())?;
+        let catalogue = OpenCatalogue::new(catalogue);
         catalogue.tenant_or_new(&config.tenants.default)?;
         let entropy = Entropy::System;
         let secret = match config.accounts.secret.as_str() {
@@ -76,7 +100,7 @@ impl House {
     /// Returns the context that the dialects work with.
     pub(crate) fn context(&self) -> Context {
         let Config { limits, tenants, .. } = &self.config;
-        let (catalogue, accounts) = (self.catalogue.clone(), self.accounts.clone());
+        let (catalogue, accounts) = (Catalogue::clone(&self.catalogue), self.accounts.clone());
         Context::new(catalogue, accounts, limits.clone(), tenants.clone()).with_blobs(self.blobs.clone())
     }
 }
@@ -95,7 +119,7 @@ pub(crate) fn own_places(config: &Config) -> Result<BTreeMap<String, Location>, 
 /// Creates a catalogue's folder. Only its owner may read it: the files contain password hashes.
 pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     let made = pinakes_store::make_folder(folder);
-    made.with_context(|| format!("the folder {} cannot be made", folder.display()))
+    made.with_context(|| format!("the folder {} cannot be created", folder.display()))
 }
 
 /// Returns the secret that web tokens are signed with: the database's, so that all servers over it accept each other's

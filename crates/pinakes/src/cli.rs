@@ -37,18 +37,19 @@ pub(crate) enum Command {
 }
 
 const ABOUT: &str = "\
-Pinakes keeps the records of a research institution and speaks the interfaces that its programs already \
-use, so that clients go on unchanged. One folder holds everything: a file per tenant, the accounts, and the \
-secret that tokens are signed with. A write that was acknowledged is on disk.";
+Pinakes stores the records of a research institution and serves them through the interfaces that existing \
+programs use: SciCat, Dataverse, FOLIO, labe and Conclave. Clients work unchanged. One folder contains \
+everything: a file for each tenant, the accounts, and the secret that signs tokens. A write is acknowledged \
+only when it is on disk.";
 
 const AFTER: &str = "\
-Begin here:
+Getting started:
   pinakes demo                                 a catalogue full of sample records, and logins
   pinakes serve --data /srv/pinakes            serve a catalogue of your own
   pinakes user add ingestor --group ingestor   give somebody an account
   pinakes import scicat datasets.ndjson.zst    load records
 
-Exit codes: 0 done; 1 not done, or bad records or faults were found; 2 the command line or the
+Exit codes: 0 success; 1 failure, or bad records or faults were found; 2 the command line or the
 configuration is wrong.";
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ impl Sweeper {
             // The first check comes after a pause: a start is busy enough.
             while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(PAUSE) {
                 if let Err(error) = sweep_due(&catalogue, &blobs) {
-                    tracing::warn!(%error, "files were not swept; it is tried again");
+                    tracing::warn!(%error, "files were not swept; this will be retried");
                 }
             }
         };

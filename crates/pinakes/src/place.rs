@@ -18,8 +18,8 @@ pub(crate) struct Place {
     /// Folder of the catalogue [default: key server.data, else pinakes-data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Database that keeps the records instead of files in the folder, as a postgres URL; one with a password
-    /// belongs into the key server.database, where other users do not see it
+    /// PostgreSQL database that stores the records instead of files in the folder, as a postgres URL; put a URL
+    /// with a password into the key server.database, because other users can see command lines
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// Configuration file; `pinakes config` prints one

@@ -10,7 +10,7 @@
 
 use std::error::Error;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -71,9 +71,10 @@ fn same(a: &PathBuf, b: &PathBuf) -> Outcome<String> {
 
 fn pinakes(arguments: &[String], input: &str, place: &Path) -> Outcome<String> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
-    let arguments = arguments.iter().map(|it| it.replace("DEMO/", &format!("{}/", demo.display())));
+    let arguments: Vec<String> =
+        arguments.iter().map(|it| it.replace("DEMO/", &format!("{}/", demo.display()))).collect();
     let mut child = Command::new(env!("CARGO_BIN_EXE_pinakes"))
-        .args(arguments)
+        .args(&arguments)
         .current_dir(place)
         .env_clear()
         .env("COLUMNS", "100")
@@ -89,12 +90,55 @@ fn pinakes(arguments: &[String], input: &str, place: &Path) -> Outcome<String> {
         text.push_str(format!("! {line}").trim_end());
         text.push('\n');
     }
+    // Whatever a command does and however it ends, it writes its log of changes back into the file.
+    let logs = logs_in(place)?;
+    if !logs.is_empty() {
+        return Err(format!("{arguments:?} ended with {} and left {logs:?}", output.status).into());
+    }
     match output.status.code() {
         Some(0) => {}
         Some(code) => text.push_str(&format!("= {code}\n")),
         None => text.push_str("= killed\n"),
     }
     Ok(text)
+}
+
+/// Returns the logs of changes in a folder and those below it.
+fn logs_in(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let mut logs = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            logs.extend(logs_in(&path)?);
+        } else if path.to_string_lossy().ends_with("-wal") {
+            logs.push(path);
+        }
+    }
+    Ok(logs)
+}
+
+/// Says that the check above sees a log where there is one: a killed command leaves it.
+#[test]
+fn a_log_that_is_left_is_seen() -> Outcome {
+    let place = tempfile::tempdir()?;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pinakes"))
+        .args(["serve", "--data", "d", "--listen", "127.0.0.1:0"])
+        .current_dir(place.path())
+        .env_clear()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    // Open until the end: the server would end by itself if nobody read its output.
+    let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
+    let listens = lines.by_ref().map_while(Result::ok).any(|line| line.contains("listens on"));
+    child.kill()?;
+    child.wait()?;
+    assert!(listens);
+    let logs = logs_in(place.path())?;
+    assert_eq!(logs, [place.path().join("d/tenants/default.sqlite-wal")]);
+    // The next command goes on with it, and ends without one.
+    assert_eq!(run("pinakes check --data d", place.path())?, "default: sound\n");
+    Ok(())
 }
 
 /// Splits a line into words; double quotes hold one together.

@@ -5,6 +5,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use crate::app::{Site, Visitor};
+use crate::deposit::metadata::blocks_of;
 use crate::deposit::path_of;
 use crate::error::Result;
 use crate::fields::{Fields, encoded, encoded_rest};
@@ -59,6 +60,7 @@ async fn deposit(site: &Site, visitor: &Visitor, pid: &str, wanted: Option<&str>
     record.plain("subjects", subjects.filter_map(|it| it.as_str().map(str::to_owned)));
     record.fact("license", [Link::to(text(version, "license/name"), text(version, "license/uri"))]);
     record.plain("version", [version_name(version)]);
+    record.blocks = blocks_of(site, visitor, version).await;
     let words = visitor.language.texts();
     if let Ok(list) = versions {
         let rows = versions::rows(pid, &list, words.get("differences_to").copied().unwrap_or_default());

@@ -50,7 +50,7 @@ pub(crate) enum SiteError {
     #[error("the records cannot be shown now (status {0})")]
     Failed(StatusCode),
     /// A page could not be rendered: a bug of ours.
-    #[error("the page cannot be made: {0}")]
+    #[error("the page cannot be rendered: {0}")]
     Damaged(String),
     /// The shell refused.
     #[error(transparent)]

@@ -241,7 +241,7 @@ mod tests {
     fn a_field_that_the_message_names_is_marked() {
         let record = b"=LDR  00000nam a2200000   4500\n=245  10$aTides\n=852  \\\\$bmain\n";
         for (message, marked) in [
-            ("record 1 (byte 0): 852 $b \"main\" is no code of a location", &["852"][..]),
+            ("record 1 (byte 0): 852 $b \"main\" is not the code of a location", &["852"][..]),
             ("record 852 (byte 245): something", &[]),
             ("The 004 tag of the Holdings doesn't has a link; field 245: wrong", &["245"]),
             ("", &[]),

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pinakes_http::is_secret_name;
 use serde::Serialize;
 
 /// Maximum number of lines that are kept.
 const LINES_MAX: usize = 500;
 /// Maximum length of a line, in bytes; longer ones are cut.
 const LINE_BYTES_MAX: usize = 2_000;
-/// Names that precede a secret, in lower case.
-const SECRET: [&str; 9] =
-    ["password", "passwd", "token", "secret", "authorization", "bearer", "basic", "api_key", "apikey"];
+/// Ways to sign in that precede a secret, in lower case.
+const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -70,8 +70,10 @@ fn blotted(text: &str) -> String {
             out.push(' ');
         }
         let lower = word.to_lowercase();
-        let is_name =
-            |it: &str| SECRET.contains(&it.trim_matches(|it: char| !it.is_alphanumeric() && it != '_'));
+        let is_name = |it: &str| {
+            let name = it.trim_matches(|it: char| !it.is_alphanumeric() && it != '_');
+            is_secret_name(name) || SCHEMES.contains(&name)
+        };
         match word.find(['=', ':']).filter(|it| is_name(lower.get(..*it).unwrap_or_default())) {
             Some(at) if at + 1 < word.len() && !word[at..].starts_with("://") => {
                 let _ = write!(out, "{}***", &word[..=at]);
@@ -89,7 +91,7 @@ fn blotted(text: &str) -> String {
             }
             None => {
                 out.push_str(&without_credentials(word));
-                is_secret_next = matches!(lower.as_str(), "bearer" | "basic");
+                is_secret_next = SCHEMES.contains(&lower.as_str());
             }
         }
     }
@@ -119,6 +121,7 @@ mod tests {
             ("header=\"x\" token: abc", "header=\"x\" token: ***"),
             ("\"api_key\":\"abc\" rest", "\"api_key\":*** rest"),
             ("Basic YWRh sent", "Basic *** sent"),
+            ("client_secret=abc code=404", "client_secret=*** code=404"),
             ("a token was removed", "a token was removed"),
             ("see https://example.org/a@b", "see https://example.org/a@b"),
         ] {

@@ -34,6 +34,28 @@ pub(crate) struct Fact {
     pub(crate) values: Vec<Link>,
 }
 
+/// A metadata block of a deposit on its page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ShownBlock {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) fields: Vec<ShownField>,
+}
+
+/// A field of a block: the values are lines of parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ShownField {
+    pub(crate) title: String,
+    pub(crate) lines: Vec<Vec<ShownPart>>,
+}
+
+/// A part of a compound value, or a whole value, whose title is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ShownPart {
+    pub(crate) title: String,
+    pub(crate) value: Link,
+}
+
 /// An action that the visitor may take on the record: key of its name, and its address.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Action {
@@ -61,6 +83,8 @@ pub(crate) struct Record {
     pub(crate) title: String,
     pub(crate) lead: String,
     pub(crate) facts: Vec<Fact>,
+    /// Metadata blocks of a deposit.
+    pub(crate) blocks: Vec<ShownBlock>,
     pub(crate) tables: Vec<Table>,
     pub(crate) exports: Vec<Link>,
     pub(crate) actions: Vec<Action>,

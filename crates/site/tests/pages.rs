@@ -89,9 +89,60 @@ async fn deposit(headers: HeaderMap, request: Request) -> Response {
     if !request.uri().query().unwrap_or_default().ends_with("10.5072%2FFK2%2FA") {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let title = json!([{"typeName": "title", "value": "A deposit"}]);
-    let version = json!({"versionState": "RELEASED", "metadataBlocks": {"citation": {"fields": title}}});
+    let citation = json!([
+        {"typeName": "title", "value": "A deposit"},
+        {"typeName": "author", "typeClass": "compound", "value": [
+            {"authorName": {"typeName": "authorName", "value": "Sample, Ada"},
+             "authorAffiliation": {"typeName": "authorAffiliation", "value": "<i>Lab</i>"}},
+            {"authorName": {"typeName": "authorName", "value": "Sample, Bo"}},
+        ]},
+        {"typeName": "language", "typeClass": "controlledVocabulary", "value": ["Latin", "Greek"]},
+    ]);
+    let geospatial = json!([
+        {"typeName": "geographicCoverage", "value": [{"country": {"typeName": "country", "value": "Austria"}}]},
+    ]);
+    let own = json!([{"typeName": "ownField", "value": "of a block that nobody describes"}]);
+    let blocks = json!({
+        "citation": {"name": "citation", "displayName": "Citation Metadata", "fields": citation},
+        "geospatial": {"name": "geospatial", "displayName": "Geospatial Metadata", "fields": geospatial},
+        "own": {"name": "own", "displayName": "Our own", "fields": own},
+        "astrophysics": {"name": "astrophysics", "displayName": "Stars", "fields": []},
+    });
+    let version = json!({"versionState": "RELEASED", "metadataBlocks": blocks});
     axum::Json(json!({"status": "OK", "data": {"latestVersion": version}})).into_response()
+}
+
+/// Describes the blocks of the deposit, except for the last.
+async fn metadata_block(Path(name): Path<String>, headers: HeaderMap) -> Response {
+    let field = |name: &str, title: &str, more: serde_json::Value| {
+        let mut it = json!({"name": name, "title": title, "type": "TEXT", "isAdvancedSearchFieldType": true});
+        if let (Some(map), serde_json::Value::Object(more)) = (it.as_object_mut(), more) {
+            map.extend(more);
+        }
+        it
+    };
+    let fields = match name.as_str() {
+        "citation" => json!({
+            "title": field("title", "Title", json!({})),
+            "author": field("author", "Author", json!({"type": "NONE", "childFields": {
+                "authorName": field("authorName", "Name", json!({})),
+                "authorAffiliation": field("authorAffiliation", "Affiliation", json!({"isAdvancedSearchFieldType": false})),
+            }})),
+            "language": field("language", "Language", json!({
+                "isControlledVocabulary": true, "controlledVocabularyValues": ["Latin", "Greek"],
+            })),
+        }),
+        "geospatial" => json!({
+            "geographicCoverage": field("geographicCoverage", "Geographic Coverage", json!({
+                "childFields": {"country": field("country", "Country / Nation", json!({}))},
+            })),
+        }),
+        _ => return StatusCode::NOT_FOUND.into_response(),
+    };
+    if is_signed_in(&headers) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    axum::Json(json!({"status": "OK", "data": {"name": name, "fields": fields}})).into_response()
 }
 
 fn house() -> Outcome<House> {
@@ -120,6 +171,7 @@ fn house() -> Outcome<House> {
         .fallback(|| async { StatusCode::UNAUTHORIZED });
     let dataverse = Router::new()
         .route("/api/datasets/{*rest}", get(deposit))
+        .route("/api/metadatablocks/{name}", get(metadata_block))
         .fallback(|| async { StatusCode::NOT_FOUND });
     let labe = Router::new()
         .route("/", any(|| async { "labe's text" }))
@@ -269,6 +321,35 @@ fn a_doi_leads_to_its_record_also_for_those_whose_token_the_dialect_refuses() ->
         assert!(house.get("/site/deposit/doi:10.5072/FK2/A", headers)?.text.contains("<h1>A deposit</h1>"));
         assert_eq!(house.get("/site/doi/10.5072/none", headers)?.status, StatusCode::NOT_FOUND);
     }
+    Ok(())
+}
+
+#[test]
+fn a_deposit_is_shown_with_all_its_blocks_in_their_order() -> Outcome {
+    let page = house()?.get("/site/deposit/doi:10.5072/FK2/A", &[])?;
+    let expected = [
+        "<h1>A deposit</h1>",
+        "<h2 id=\"block-citation\">Citation Metadata</h2>",
+        "<dt>Author</dt>",
+        "<small>Name</small> <a href=\"/site/search?q=authorName%3A%22Sample%2C%20Ada%22&amp;in=deposits\">Sample, Ada</a> · ",
+        "<small>Affiliation</small> &lt;i&gt;Lab",
+        "<small>Name</small> <a href=\"/site/search?q=authorName%3A%22Sample%2C%20Bo%22&amp;in=deposits\">Sample, Bo</a></dd>",
+        "<dt>Language</dt>",
+        "q=language%3A%22Latin%22&amp;in=deposits\">Latin</a></dd>",
+        "q=language%3A%22Greek%22&amp;in=deposits\">Greek</a></dd>",
+        "<h2 id=\"block-geospatial\">Geospatial Metadata</h2>",
+        "<dt>Geographic Coverage</dt>",
+        "<small>Country / Nation</small> <a href=\"/site/search?q=country%3A%22Austria%22&amp;in=deposits\">Austria</a></dd>",
+        "<h2 id=\"block-own\">Our own</h2>",
+        "<dt>ownField</dt><dd class=\"text\">of a block that nobody describes</dd>",
+    ];
+    // HTML may have its slashes escaped.
+    let text = page.text.replace("&#x2f;", "/");
+    let mut rest = text.as_str();
+    for it in expected {
+        rest = rest.split_once(it).ok_or_else(|| format!("{it} is not at its place: {text}"))?.1;
+    }
+    assert!(!text.contains("Stars") && !text.contains("<dt>Title</dt>"), "{text}");
     Ok(())
 }
 

@@ -68,9 +68,13 @@ impl Document {
 
     /// Creates a document from a stored body. Errors: the bytes are not JSON.
     pub(crate) fn stored(kind: &'static Kind, id: String, bytes: Bytes) -> Result<Self> {
-        let body = serde_json::from_slice(&bytes)
-            .map_err(|error| StoreError::Damaged(format!("{} {id:?}: {error}", kind.name)))?;
+        let body = serde_json::from_slice(&bytes).map_err(|error| damaged(kind, &id, &error))?;
         Ok(Self { kind, id, taken: Taken::from(kind, &body), body: bytes, list: None })
+    }
+
+    /// Returns the text of the body that searches look in. Errors: the body cannot be read.
+    pub(crate) fn searched_text(&self) -> Result<String> {
+        searched_text(self.kind, &self.body).map_err(|error| damaged(self.kind, &self.id, &error))
     }
 
     /// Adds a list of `n_members` members that was written before with [`crate::Txn::append_members`].
@@ -88,6 +92,11 @@ impl Document {
     pub fn body(&self) -> &Bytes {
         &self.body
     }
+}
+
+/// Returns the error for a body that cannot be read.
+fn damaged(kind: &Kind, id: &str, error: &serde_json::Error) -> StoreError {
+    StoreError::Damaged(format!("{} {id:?}: {error}", kind.name))
 }
 
 /// A member of a body held as JSON text, which costs less than parsed values when it is large.

@@ -42,7 +42,7 @@ pub enum StoreError {
     /// A kind is being rebuilt after its declaration changed, and this needs a part that is not rebuilt yet; try again
     /// after `retry_after_s` seconds.
     #[error(
-        "{kind} is being made anew for this version, and this needs what is not made yet; try again in {retry_after_s} s"
+        "{kind} is being rebuilt for this version, and this request needs a part that is not finished; try again in {retry_after_s} s"
     )]
     Remaking {
         /// Name of the kind.
@@ -54,7 +54,7 @@ pub enum StoreError {
     #[error("no tenant named {0:?}; `pinakes tenant list` shows those that exist")]
     UnknownTenant(String),
     /// The tenant exists already.
-    #[error("a tenant named {0:?} exists already")]
+    #[error("a tenant named {0:?} already exists")]
     TenantExists(String),
     /// The name cannot be a tenant's.
     #[error(
@@ -101,16 +101,16 @@ pub enum StoreError {
     Commit(String),
     /// A committed write could not be flushed to disk, as the text says.
     #[error(
-        "the disk did not take the log: {0}; whether this write is kept shows when the server is started anew, and nothing is written until then"
+        "the log could not be flushed to disk: {0}; it is unknown whether this write was kept until the server is restarted, and nothing is written until then"
     )]
     NotFlushed(String),
     /// The tenant accepts no more writes, since the log could not be flushed: what is on disk is unknown.
     #[error(
-        "nothing is written any more, because the log could not be flushed before ({0}); start the server anew"
+        "nothing is written any more, because the log could not be flushed earlier ({0}); restart the server"
     )]
     Halted(String),
     /// The closure of a write panicked; nothing of the write was kept.
-    #[error("a write stopped by an internal fault; nothing of it was kept")]
+    #[error("a write failed by an internal fault; nothing of it was kept")]
     Panicked,
     /// The write conflicted with others that changed the same records, on every retry.
     #[error("too many changes to the same records at once: {0}; try again")]
@@ -129,7 +129,7 @@ pub enum StoreError {
     #[error("the database cannot be used: {0}")]
     Unavailable(String),
     /// The connection was lost during a commit: the write may or may not be stored. It was not acknowledged.
-    #[error("the connection was lost while committing, the write may or may not be there: {0}")]
+    #[error("the connection was lost during the commit; the write may or may not have happened: {0}")]
     Uncertain(String),
     /// The database refused a statement.
     #[error("postgresql: {message}")]

@@ -334,7 +334,10 @@ pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Rema
     remake.last = i64::MIN;
     let values = [mark_name(kind).as_str().into(), remake.last.into(), text_of(&remake)?];
     session.execute(sql, &values)?;
-    tracing::info!(kind = kind.name, "making a kind anew beside serving, as its declaration has changed");
+    tracing::info!(
+        kind = kind.name,
+        "rebuilding a kind in the background, because its declaration has changed"
+    );
     Ok(remake)
 }
 

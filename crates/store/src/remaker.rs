@@ -25,7 +25,7 @@ pub(crate) fn start(tenant: &Tenant) -> Result<()> {
     left.retain(|kind| match first_steps(tenant, kind, n_first) {
         Ok(left) => left != Left::Nothing,
         Err(error) => {
-            tracing::warn!(kind = kind.name, %error, "a kind could not be made anew; it is tried again");
+            tracing::warn!(kind = kind.name, %error, "rebuilding a kind failed; it will be retried");
             true
         }
     });
@@ -87,7 +87,7 @@ fn go_on(weak: &Weak<Inner>, kinds: Vec<&'static Kind>, ends: &Receiver<()>) {
         let began = Instant::now();
         let waits = match tenant.remake_step(kind) {
             Ok(Left::Nothing) => {
-                tracing::info!(kind = kind.name, "a kind is made anew");
+                tracing::info!(kind = kind.name, "a kind has been rebuilt");
                 kinds.pop_front();
                 None
             }
@@ -95,7 +95,7 @@ fn go_on(weak: &Weak<Inner>, kinds: Vec<&'static Kind>, ends: &Receiver<()>) {
             Ok(Left::Wait) | Err(StoreError::Busy { .. } | StoreError::Conflict(_)) => Some(OTHERS),
             Err(StoreError::Closed) => return,
             Err(error) => {
-                tracing::warn!(kind = kind.name, %error, "a kind could not be made anew; it is tried again");
+                tracing::warn!(kind = kind.name, %error, "rebuilding a kind failed; it will be retried");
                 n_failures = n_failures.saturating_add(1);
                 Some(FAILURE_PAUSE * (1 << (n_failures - 1).min(DOUBLINGS)))
             }

@@ -39,7 +39,7 @@ pub(crate) fn migrate(
         return Ok(());
     }
     refuse_company(place, found, users)?;
-    tracing::info!(place, from = found, to = FORMAT, "numbering the classes of records anew");
+    tracing::info!(place, from = found, to = FORMAT, "renumbering the classes of records");
     for name in session.all("SELECT name FROM kind ORDER BY name", &[], |row| row.text(0))? {
         let kind = kinds.iter().find(|it| it.name == name);
         if renumber(session, &name, kind.copied())? == Outcome::Remake {
@@ -72,11 +72,7 @@ fn renumber(session: &mut Session<'_>, name: &str, kind: Option<&'static Kind>) 
         Some(kind) => {
             let n_false = n_false(session, kind, &texts)?;
             if 0 < n_false {
-                tracing::warn!(
-                    kind = name,
-                    n_false,
-                    "records had a class that is not theirs; the kind is made anew"
-                );
+                tracing::warn!(kind = name, n_false, "records had a wrong class; rebuilding the kind");
             }
             n_false == 0
         }

@@ -356,7 +356,7 @@ impl Scan {
             Ok(result) => return result,
             Err(_) => StoreError::Panicked,
         };
-        tracing::warn!(kind = self.kind.name, %error, "a search index failed and is made anew");
+        tracing::warn!(kind = self.kind.name, %error, "a search index failed; rebuilding it");
         if let Some(indexes) = view.shared.indexes.get() {
             indexes.distrust(self.kind);
         }

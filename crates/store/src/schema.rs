@@ -316,7 +316,7 @@ pub(crate) fn recount(session: &mut Session<'_>, kind: &'static Kind) -> Result<
         return Ok(());
     }
     let name = kind.name;
-    tracing::info!(kind = name, "counting anew after a bulk load that did not end");
+    tracing::info!(kind = name, "recounting after a bulk load that was interrupted");
     let sql = "DELETE FROM facet WHERE kind = ?1 AND facet NOT IN (?2, ?3)";
     session.execute(sql, &[name.into(), RECORDS.into(), CHANGES.into()])?;
     whole_lists::forget(session, kind)?;

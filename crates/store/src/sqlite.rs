@@ -90,14 +90,14 @@ impl Sqlite {
         keep_private(path);
         let (connection, presence) = match open_prepared(path, &shared) {
             Err(StoreError::Full(_)) if presence::give_back(path) => {
-                tracing::warn!(file = %path.display(), "the disk is full: opened with the room kept for it; free some");
+                tracing::warn!(file = %path.display(), "the disk is full: the tenant was opened with the space reserved for this; free some space");
                 open_prepared(path, &shared)?
             }
             opened => opened?,
         };
         let presence = Arc::new(presence);
         if !presence.keep_reserve() {
-            tracing::warn!(file = %path.display(), "the disk is nearly full: no room is kept for opening this file again");
+            tracing::warn!(file = %path.display(), "the disk is nearly full: no space could be reserved for opening this file again");
         }
         // Durability comes from the flusher.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -265,12 +265,12 @@ impl Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a connection that keeps the log even if it is the last to close.
-    fn connect_to_keep_log(&self) -> Option<Connection> {
+    /// Opens a connection that is to be the last to close. It writes the log back and removes it. Two connections that
+    /// close at the same time may each take the other for one that goes on, and leave the log.
+    fn connect_to_close(&self) -> Option<Connection> {
         let connection = connect(&self.path, &self.shared.limits).ok()?;
         // Only a connection that has read counts as a user of the log.
         connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).ok()?;
-        keep_log(&connection);
         Some(connection)
     }
 }
@@ -284,8 +284,12 @@ impl Sqlite {
     pub(crate) fn close(&self) {
         self.queue.close();
         self.keeper.close();
+        if self.threads.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            return;
+        }
         // Declared first, so closed last.
-        let _last = if self.presence.keep_reserve() { None } else { self.connect_to_keep_log() };
+        let last = self.connect_to_close();
+        let has_room = self.presence.keep_reserve();
         if let Some(indexes) = self.shared.indexes.get() {
             indexes.close();
         }
@@ -300,6 +304,9 @@ impl Sqlite {
         let readers = std::mem::take(&mut *self.readers.lock().unwrap_or_else(PoisonError::into_inner));
         if self.queue.failure().is_some() {
             readers.iter().for_each(|it| keep_log(&it.connection));
+        }
+        if !has_room || self.queue.failure().is_some() {
+            last.iter().for_each(keep_log);
         }
     }
 }

@@ -457,7 +457,7 @@ impl Txn<'_> {
         if self.view.session.execute(sql, &values)? == 1 {
             return Ok(());
         }
-        Err(StoreError::Query(format!("{}: the list was discarded; write it anew", kind.name)))
+        Err(StoreError::Query(format!("{}: the list was discarded; write it again", kind.name)))
     }
 
     /// Deletes a list that no record took over; one that a record has taken over meanwhile stays.
@@ -550,7 +550,7 @@ impl Txn<'_> {
             return Ok(());
         }
         Err(StoreError::Query(format!(
-            "{kind} {:?}: its list of members was discarded, or belongs to another record; write the list anew",
+            "{kind} {:?}: its list of members was discarded, or belongs to another record; write the list again",
             document.id
         )))
     }

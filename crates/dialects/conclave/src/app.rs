@@ -225,7 +225,7 @@ pub(crate) fn map_name(name: &str) -> Result<&str> {
     let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
         return Err(ConclaveError::bad_request(format!(
-            "{name:?} names no map: 1 to 64 of a-z, 0-9, - and _"
+            "{name:?} is not a name of a map; expected 1 to 64 of a-z, 0-9, - and _"
         )));
     }
     Ok(name)

@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::app::{Asker, Conclave, Params, map_name};
 use crate::edit::{Done, Edit, Found, History, find};
 use crate::error::{ConclaveError, Result};
-use crate::markup::gallery::{GALLERY, Galleries};
+use crate::markup::gallery::{Descriptor, GALLERY, Galleries, Listed};
 use crate::model::Topic;
 use crate::names::DEFAULT_MAP;
 use crate::text::Fields;
@@ -38,6 +38,7 @@ pub(crate) struct Reading {
     pub(crate) params: Params,
     /// Header fields.
     pub(crate) headers: HeaderMap,
+    listed: Listed,
 }
 
 impl FromRequestParts<Conclave> for Reading {
@@ -61,7 +62,8 @@ impl Reading {
     pub(crate) async fn unchecked(parts: &mut Parts, app: &Conclave, map: String) -> Result<Self> {
         let asker = Asker::from_request_parts(parts, app).await?;
         let params = Params(Fields::parse(parts.uri.query().unwrap_or_default()));
-        Ok(Self { app: app.clone(), asker, map, params, headers: std::mem::take(&mut parts.headers) })
+        let (headers, listed) = (std::mem::take(&mut parts.headers), Listed::default());
+        Ok(Self { app: app.clone(), asker, map, params, headers, listed })
     }
 
     /// Runs a read of some topics.
@@ -93,14 +95,14 @@ impl Reading {
 
     /// Returns the galleries of the map.
     pub(crate) fn galleries(&self) -> Option<Galleries<'_>> {
-        Galleries::of(&self.app.settings.galleries, &self.map)
+        Galleries::of(&self.app.settings.galleries, &self.map, &self.listed)
     }
 
     /// Returns the part of the galleries' state that affects how a topic is rendered.
     pub(crate) fn mark_of_galleries(&self, topic: &Topic) -> Vec<String> {
         let Some(galleries) = self.galleries() else { return Vec::new() };
         let shown = topic.occurrences.iter().filter(|it| it.behaviour == GALLERY);
-        shown.flat_map(|it| galleries.files(it)).map(|it| it.mark()).collect()
+        shown.flat_map(|it| galleries.files(it).iter().map(Descriptor::mark).collect::<Vec<_>>()).collect()
     }
 
     /// Returns the body of the request, within the ordinary size limit.

@@ -292,7 +292,7 @@ pub(crate) fn topic_xml(topic: &Topic, resolver: Option<&Resolver<'_>>) -> Strin
         }
         if let Some(files) = resolver.and_then(|resolver| resolver.files(it)) {
             out.push_str("<resolved-model><files>");
-            for file in files {
+            for file in files.iter() {
                 let attributes = file.attributes();
                 element(
                     &mut out,

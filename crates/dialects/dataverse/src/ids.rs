@@ -38,8 +38,8 @@ impl Ids {
     /// Errors: more numbers are taken than were reserved, which is a bug.
     pub fn next(&mut self) -> Result<i64, ApiError> {
         if self.end <= self.next {
-            tracing::error!("a request took more numbers than it had set aside");
-            return Err(ApiError::internal("More numbers are needed than were set aside."));
+            tracing::error!("a request used more numbers than it had reserved");
+            return Err(ApiError::internal("More numbers are needed than were reserved."));
         }
         self.next += 1;
         Ok(self.next - 1)

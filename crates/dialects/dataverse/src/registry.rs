@@ -93,7 +93,7 @@ fn built(sources: &[Value]) -> Registry {
             continue;
         }
         if let Err(error) = registry.load(change["tsv"].as_str().unwrap_or_default()) {
-            tracing::error!(%error, "a table of metadata blocks that was loaded cannot be read any more");
+            tracing::error!(%error, "a table of metadata blocks that was loaded earlier can no longer be read");
         }
     }
     registry

@@ -72,7 +72,7 @@ pub enum LineFault {
     #[error("line skipped: it is longer than {LINE_LEN_MAX_BYTES} bytes; is the file JSON lines?")]
     TooLong,
     /// Not JSON.
-    #[error("line skipped: not JSON ({0}); expected one object a line, or id, tab, object")]
+    #[error("line skipped: not JSON ({0}); expected one object per line, or id, tab, object")]
     NotJson(String),
     /// JSON, but not an object.
     #[error("line skipped: the document is {found}, expected an object")]

@@ -2,6 +2,7 @@
 //! keeps its list of files as members, and updates the dataset's sums by the difference (sections 5 and 7).
 
 mod answers;
+pub(crate) mod chunks;
 mod files;
 mod handlers;
 mod metadata;

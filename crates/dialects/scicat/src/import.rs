@@ -21,8 +21,8 @@ use pinakes_http::Context;
 use pinakes_store::{Document, StoreError};
 use serde_json::{Map, Value};
 
-use self::blocks::FileChunk;
 use crate::app::Scicat;
+use crate::blocks::chunks::FileChunk;
 use crate::datasets::incoming::{self, Incoming};
 use crate::faults::{self, Fault};
 use crate::kinds::{DATASET, FILES, PROPOSAL};

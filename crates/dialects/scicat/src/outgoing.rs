@@ -25,7 +25,7 @@ pub(crate) struct Outgoing {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutgoingError {
     /// The request cannot be sent as it is.
-    #[error("the request to {server} cannot be made: {reason}")]
+    #[error("the request to {server} failed: {reason}")]
     Request { server: String, reason: String },
     /// No answer came.
     #[error("{server} did not answer: {reason}")]

@@ -418,7 +418,7 @@ impl Settings {
                 if !self.rabbitmq_enabled && actions::has_publish(list) {
                     tracing::warn!(
                         job_type = job_type.name,
-                        "job action: rabbitmq is passed over, as rabbitmq_enabled (RABBITMQ_ENABLED) is not set"
+                        "job action: rabbitmq is skipped, because rabbitmq_enabled (RABBITMQ_ENABLED) is not set"
                     );
                 }
             }

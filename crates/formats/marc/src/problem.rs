@@ -60,7 +60,7 @@ pub enum Fault {
         available: usize,
     },
     /// The record has no end within the reader's limit.
-    #[error("no end of the record within {limit} bytes, which is the reader's bound; it was passed over")]
+    #[error("no end of the record within {limit} bytes, which is the reader's bound; it was skipped")]
     TooLong {
         /// The reader's limit.
         limit: usize,
@@ -96,7 +96,7 @@ pub enum Fault {
     #[error("no directory: no field terminator (1E hex) follows the leader")]
     NoDirectory,
     /// The directory's length is not a multiple of twelve.
-    #[error("the directory has {len} bytes, which is no multiple of 12; the odd bytes were passed over")]
+    #[error("the directory has {len} bytes, which is no multiple of 12; the odd bytes were ignored")]
     OddDirectory {
         /// Its length.
         len: usize,
@@ -163,7 +163,7 @@ pub enum Fault {
         found: String,
     },
     /// More blanks than two indicators before the first subfield.
-    #[error("blanks beyond the two indicators were left out: {len}")]
+    #[error("blanks after the two indicators were dropped: {len}")]
     ExtraBlanks {
         /// How many.
         len: usize,
@@ -177,7 +177,7 @@ pub enum Fault {
         found: char,
     },
     /// A data field that has neither indicators nor subfields but text.
-    #[error("no subfield in a field that should have subfields; its text was kept whole")]
+    #[error("no subfield in a field that should have subfields; its text was kept as one")]
     NoSubfields,
     /// A subfield delimiter followed by no code.
     #[error("a subfield delimiter without a subfield")]
@@ -234,13 +234,13 @@ pub enum Fault {
         name: String,
     },
     /// A tag that has lost its leading zeros.
-    #[error("the tag {found:?} has fewer than three digits; zeros were put before it")]
+    #[error("the tag {found:?} has fewer than three digits; zeros were prepended")]
     ShortTag {
         /// What was found.
         found: String,
     },
     /// A missing indicator attribute.
-    #[error("<datafield> has no attribute {attribute:?}; a blank was put in")]
+    #[error("<datafield> has no attribute {attribute:?}; a blank was inserted")]
     MissingIndicator {
         /// `ind1` or `ind2`.
         attribute: &'static str,

@@ -26,7 +26,7 @@ async fn a_body_slower_than_the_least_speed_is_refused() -> Outcome {
     trickle(&mut client, Duration::from_millis(20)).await?;
     let answer = String::from_utf8(client.rest().await?)?;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-    assert!(answer.contains("too slowly; 1000 bytes a second"), "{answer}");
+    assert!(answer.contains("too slowly; at least 1000 bytes per second"), "{answer}");
     Ok(())
 }
 

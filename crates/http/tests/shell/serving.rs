@@ -28,7 +28,7 @@ async fn a_body_that_stops_is_refused_in_the_dialects_shape() -> Outcome {
     client.send(b"POST /toy/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc").await?;
     let answer = String::from_utf8(client.rest().await?)?;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-    assert!(answer.ends_with("{\"toy\":\"no byte of the body came for 100 ms\"}"), "{answer}");
+    assert!(answer.ends_with("{\"toy\":\"no byte of the body arrived for 100 ms\"}"), "{answer}");
     Ok(())
 }
 

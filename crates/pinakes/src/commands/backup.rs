@@ -33,7 +33,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
-    /// The folder to create; it must not exist, or be empty
+    /// Folder to create; it must be empty if it exists
     to: PathBuf,
 }
 
@@ -90,13 +90,14 @@ pub(crate) fn require_empty(folder: &Path) -> anyhow::Result<()> {
 
 /// Creates a new folder beside `target`, to be renamed when it is complete.
 pub(crate) fn aside(target: &Path) -> anyhow::Result<PathBuf> {
-    let name =
-        target.file_name().ok_or_else(|| Misuse(format!("{} is no folder's name", target.display())))?;
+    let name = target
+        .file_name()
+        .ok_or_else(|| Misuse(format!("{} is not the name of a folder", target.display())))?;
     let mut name = name.to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let aside = target.with_file_name(name);
     let made = pinakes_store::make_folder(&aside);
-    made.with_context(|| format!("the folder {} cannot be made", aside.display()))?;
+    made.with_context(|| format!("the folder {} cannot be created", aside.display()))?;
     Ok(aside)
 }
 

@@ -10,9 +10,9 @@ use crate::terminal::say;
 
 /// Compares every index, counter and reference with the records themselves, and looks for the records' files.
 ///
-/// Reads everything, from one consistent state of each tenant, also while it is served. Prints each mismatch
-/// on a line; the exit code is then 1. Indexes and counters are derived from the records, so a finding about
-/// one means a fault of this program or of the disk: please report it, and restore a backup.
+/// Reads everything, from one consistent state of each tenant, also while it is served. Prints one line for each
+/// mismatch; if there are any, the exit code is 1. Indexes and counters are derived from the records, so a mismatch
+/// means a fault of this program or of the disk: please report it, and restore a backup.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Tenant to check [default: all]
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
-    /// Also delete files that no record names and that are older than the key `blobs.sweep_after_s` says
+    /// Also delete files that no record names and that are older than the key `blobs.sweep_after_s`
     #[arg(long)]
     sweep: bool,
 }

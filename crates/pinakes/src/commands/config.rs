@@ -11,8 +11,8 @@ use crate::terminal::{say, table};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Example:
-  pinakes config > pinakes.toml     then change what should differ; the rest may be left out
-  pinakes config check pinakes.toml what is in force with it, and where each value comes from")]
+  pinakes config > pinakes.toml     then edit it; unchanged keys may be removed
+  pinakes config check pinakes.toml the resulting settings, with the origin of each value")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Checks a configuration file, and prints the settings in force with it and where each value comes from
+    /// Checks a configuration file, and prints the resulting settings with the origin of each value
     Check {
         /// The file
         #[arg(value_name = "FILE")]
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let rows: Vec<_> = settings.into_iter().map(|it| vec![it.key, it.value, it.origin]).collect();
             say(table(&["key", "value", "origin"], &rows))?;
             for name in effective::variables() {
-                say(format!("{name} is set in the environment and goes over the file"))?;
+                say(format!("{name} is set in the environment and overrides the file"))?;
             }
         }
     }

@@ -40,21 +40,21 @@ const RECORDS: [(&str, &[u8]); 7] = [
 
 /// Fills a fresh catalogue with sample records and serves it.
 ///
-/// Fifty datasets of six facilities with their files, samples, proposals, instruments, thumbnails and publications, a
-/// library of 1,000 titles with items and patrons, a small citation graph, a deposit and a topic map go through the
-/// same code that imports and serves. Prints the URLs, the logins, and requests to try. Without --data the catalogue is
-/// in a temporary folder that is removed at the end.
+/// The samples are fifty datasets of six facilities with files, samples, proposals, instruments, thumbnails and
+/// publications, a library of 1,000 titles with items and patrons, a small citation graph, a deposit and a topic map.
+/// They are loaded by the code that imports and serves real ones. Prints the URLs, the logins, and requests to try.
+/// Without --data the catalogue is in a temporary folder that is removed at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
   pinakes demo
   pinakes demo --listen 127.0.0.1:0         a free port, which is printed
-  pinakes demo --data my-catalogue          keep it: `pinakes serve` goes on with it")]
+  pinakes demo --data my-catalogue          keep it, to serve it later with `pinakes serve`")]
 pub(crate) struct Args {
     /// Where to listen; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:3000")]
     listen: SocketAddr,
-    /// Folder to create the catalogue in; it must not exist, or be empty
+    /// Folder to create the catalogue in; it must be empty if it exists
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     command: Option<Command>,
     #[command(flatten)]
     place: TenantPlace,
-    /// Type of record to write; may be given again [default: all]
+    /// Type of record to write; may be given more than once [default: all]
     #[arg(long = "kind", value_name = "SORT")]
     sorts: Vec<RecordType>,
     /// File to write, compressed if its name ends in .gz or .zst [default: standard output]

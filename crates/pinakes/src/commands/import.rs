@@ -50,14 +50,13 @@ enum Command {
 /// Loads SciCat's records: datasets, origdatablocks, datablocks, attachments, samples, proposals, instruments,
 /// policies, jobs and published data.
 ///
-/// A file holds one JSON object a line (NDJSON), a JSON array, or objects one after another, plain or
-/// compressed with gzip or zstd; what `pinakes export`, SciCat's API and mongoexport write is understood, dates
-/// and ids of MongoDB (`$date`, `$oid`) included. What sort a record is of is told by its fields, or by
-/// --kind. Records keep the ids, dates and names they bring; what they lack is completed as a create does.
+/// A file contains one JSON object per line (NDJSON), a JSON array, or consecutive objects, plain or compressed
+/// with gzip or zstd. Output of `pinakes export`, SciCat's API and mongoexport is accepted, including MongoDB's
+/// dates and ids (`$date`, `$oid`). The fields of a record determine its type, unless --kind is given. Records
+/// keep their ids, dates and names; missing fields are filled in as when a record is created.
 ///
-/// A bad record is told of with its file, line and reason, and left out; the rest goes on, and the exit code is
-/// 1 in the end. Records that are there already are left as they are, so that an import that was interrupted
-/// can simply be run again.
+/// A bad record is skipped and reported with its file, line and reason; the import continues, and the exit code
+/// is 1. Existing records are not changed, so an interrupted import can be run again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -71,16 +70,16 @@ struct ScicatArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What all records are: dataset, origdatablock, datablock, attachment, sample, proposal, instrument, policy,
-    /// job or publisheddata [default: told by the fields of each]
+    /// job or publisheddata [default: by the fields of each]
     #[arg(long, value_name = "SORT")]
     kind: Option<RecordType>,
-    /// Replace records that are there already
+    /// Replace existing records
     #[arg(long)]
     replace: bool,
-    /// File that takes the bad records, byte for byte, a line each
+    /// File to write the bad records to, unchanged, one per line
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
-    /// Name that goes into createdBy and updatedBy of records that bring none
+    /// Name for createdBy and updatedBy of records that have none
     #[arg(long, value_name = "USER", default_value = "import")]
     user: String,
 }

@@ -106,7 +106,9 @@ impl ConvertArgs {
         }
         let ending = self.output.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
         match ending {
-            Some(ending) => ending.parse().context("the output file's name tells no format; give --to"),
+            Some(ending) => {
+                ending.parse().context("the output file's name does not indicate a format; give --to")
+            }
             None => bail!("no format to write; give --to iso2709, xml, json or text"),
         }
     }

@@ -11,7 +11,7 @@ use pinakes_accounts::Secret;
 use pinakes_blobs::{Blob, BlobError, Blobs, Settings};
 use pinakes_store::{Catalogue, CopiedKind, CopyProgress, CopyStage, Location, Tenant, copy_tenant};
 
-use crate::catalogue::{House, SIGNING_SECRET, own_places};
+use crate::catalogue::{House, OpenCatalogue, SIGNING_SECRET, own_places};
 use crate::config::{Config, Misuse};
 use crate::files;
 use crate::place::unhurried;
@@ -59,7 +59,7 @@ pub(crate) struct Args {
 
 /// One side of a move.
 struct Side {
-    catalogue: Catalogue,
+    catalogue: OpenCatalogue,
     /// The catalogue's folder; for a database it holds at most its files.
     folder: PathBuf,
     is_folder: bool,
@@ -88,8 +88,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let name = args.tenant.as_deref().unwrap_or("any");
         return Err(Misuse(format!("the source has no tenant {name}; nothing was copied")).into());
     }
-    from.catalogue.close();
-    to.catalogue.close();
     outcome.tell()
 }
 
@@ -122,7 +120,7 @@ impl Side {
         let own = if place.is_none() { own_places(config)? } else { BTreeMap::new() };
         let catalogue = Catalogue::open_spread(location, &own, None, House::kinds(), config.limits.clone())?;
         let blobs = open_files(files, &config.blobs, &folder)?;
-        Ok(Self { catalogue, folder, is_folder, blobs })
+        Ok(Self { catalogue: OpenCatalogue::new(catalogue), folder, is_folder, blobs })
     }
 }
 

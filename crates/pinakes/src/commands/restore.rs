@@ -15,8 +15,8 @@ use crate::terminal::{counted, say};
 
 /// Puts a backup into place as a catalogue.
 ///
-/// The catalogue's folder must not exist, or be empty: move an old one away first, so that nothing is lost
-/// and no running server uses its files. The restored catalogue is checked before it takes the folder's name;
+/// The catalogue's folder must be empty or absent: move an old one away first, so that nothing is lost and no
+/// running server uses its files. The restored catalogue is checked before it takes the folder's name;
 /// the backup itself is only read.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -95,6 +95,5 @@ fn check(mut config: Config, folder: &Path) -> anyhow::Result<()> {
             found.join("; ")
         );
     }
-    house.catalogue.close();
     Ok(())
 }

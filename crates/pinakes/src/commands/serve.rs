@@ -45,19 +45,19 @@ const IMPATIENT_EXIT_CODE: i32 = 130;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  pinakes serve                                        what lies in pinakes-data, on 127.0.0.1:3000
+  pinakes serve                                        serve pinakes-data on 127.0.0.1:3000
   pinakes serve --data /srv/pinakes --listen 0.0.0.0:80
   pinakes serve --config /etc/pinakes.toml             see `pinakes config` for every key
   pinakes serve --listen 127.0.0.1:0                   a free port, which is printed
-  JWT_SECRET=... ADMIN_GROUPS=admin pinakes serve      a SciCat site's own variables")]
+  JWT_SECRET=... ADMIN_GROUPS=admin pinakes serve      with the variables of a SciCat site")]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
     /// Where to listen; port 0 picks a free one [default: key server.listen, else 127.0.0.1:3000]
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// Add routes with which anybody may empty the catalogue, for the test suites of client programs; refused
-    /// unless it listens on a loopback address
+    /// Add routes with which anybody can empty the catalogue, for the test suites of client programs; only
+    /// allowed on a loopback address
     #[arg(long)]
     testing: bool,
 }
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for (variable, advice) in
         pinakes_scicat::settings::not_honoured(std::env::vars_os().filter_map(|it| it.0.into_string().ok()))
     {
-        tracing::warn!(variable, advice, "a variable of the environment is set and not honoured");
+        tracing::warn!(variable, advice, "an environment variable is set that this server ignores");
     }
     fit_descriptors(&mut config);
     serve(open(config, Missing::Begin)?, testing, &[], async |_, _| Ok(()))
@@ -260,7 +260,7 @@ fn fit_descriptors(config: &mut Config) {
     let found = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: found.maximum, maximum: found.maximum })
     {
-        warn(format!("the limit on open files stays as it is: {error}"));
+        warn(format!("the limit on open files could not be raised: {error}"));
     }
     // No limit means unbounded.
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

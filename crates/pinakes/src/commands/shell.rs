@@ -40,6 +40,6 @@ pub(crate) fn completions(args: &Completions, mut command: Command) -> anyhow::R
 
 pub(crate) fn man(args: &Man, command: Command) -> anyhow::Result<ExitCode> {
     let written = clap_mangen::generate_to(command, &args.folder);
-    written.with_context(|| format!("no man pages can be written into {}", args.folder.display()))?;
+    written.with_context(|| format!("man pages cannot be written into {}", args.folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -30,7 +30,7 @@ enum Command {
     Remove(RemoveArgs),
 }
 
-/// Creates an API token for a user and prints it, only this once.
+/// Creates an API token for a user and prints it; it cannot be shown again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -45,7 +45,7 @@ struct CreateArgs {
     /// What the token is for; unique among the user's tokens
     #[arg(long, default_value = "token")]
     name: String,
-    /// A group that the token is valid for; may be given again [default: all of the user's]
+    /// Restrict the token to this group; may be given more than once [default: all groups of the user]
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<String>,
     /// How long it is valid, e.g. 90m, 12h, 30d [default: for ever]
@@ -90,7 +90,7 @@ fn create(args: CreateArgs) -> anyhow::Result<ExitCode> {
     }
     if of_user(&tenant, &user.id)?.iter().any(|it| it.name == args.name) {
         let advice = "choose another --name, or remove that one";
-        bail!("{} has a token named {:?} already; {advice}", args.user, args.name);
+        bail!("{} already has a token named {:?}; {advice}", args.user, args.name);
     }
     let new = NewToken {
         user: user.id,
@@ -99,7 +99,7 @@ fn create(args: CreateArgs) -> anyhow::Result<ExitCode> {
         expires_at_ms: args.expires_in.map(|it| house.accounts.clock().now_ms().saturating_add(it)),
     };
     let (text, made) = block_on(async { Ok(house.accounts.create_token(&tenant, new).await?) })?;
-    warn(format!("token {:?} of {}, {}; it is shown this once:", made.name, args.user, ends(&made)));
+    warn(format!("token {:?} of {}, {}; it will not be shown again:", made.name, args.user, ends(&made)));
     say(text.reveal())?;
     Ok(ExitCode::SUCCESS)
 }

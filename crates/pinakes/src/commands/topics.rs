@@ -85,7 +85,7 @@ impl Document {
         let is_input = path == Path::new("-");
         let name = path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
         let format = format.or_else(|| Format::of_file(&name)).ok_or_else(|| {
-            Misuse(format!("the name of {} tells no format; state it with --from", path.display()))
+            Misuse(format!("the name of {} does not indicate a format; give --from", path.display()))
         })?;
         let mut bytes = Vec::new();
         if is_input {

@@ -14,8 +14,8 @@ use crate::terminal::{counted, say, table, warn};
 
 /// Adds, lists, removes and imports users.
 ///
-/// A user has a name, a password and groups. The dialects' rights depend on groups: SciCat's owner and access
-/// groups, its roles such as `admin` (the settings say which groups those are). A server that runs on the
+/// A user has a name, a password and groups. The rights in each dialect depend on the groups: SciCat's owner and access
+/// groups, and roles such as `admin`, whose groups are named in the settings. A server that runs on the
 /// same folder notices changes within a second.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -36,8 +36,8 @@ enum Command {
 
 /// Adds a user.
 ///
-/// The password is asked for on a terminal, twice; otherwise it is the first line of standard input. It is
-/// never an argument, where every user of the machine could read it.
+/// On a terminal, asks for the password twice; otherwise reads it from the first line of standard input. It cannot
+/// be an argument, because every user of the machine could read it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -48,7 +48,7 @@ struct AddArgs {
     place: TenantPlace,
     /// What the user logs in with
     name: String,
-    /// A group that the user is in; may be given again
+    /// A group of the user; may be given more than once
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<String>,
     /// Mail address
@@ -60,7 +60,7 @@ struct AddArgs {
     /// Put the user into the group `globalaccess`
     #[arg(long)]
     global: bool,
-    /// Set no password: the user works only with API tokens
+    /// Set no password: the user can only use API tokens
     #[arg(long)]
     no_password: bool,
 }

@@ -49,6 +49,7 @@ pub(super) struct Field {
     pub(super) is_multiple: bool,
     pub(super) is_required: bool,
     is_on_create: bool,
+    is_searchable: bool,
     /// The values to choose from; `None` if any text is accepted.
     pub(super) choices: Option<Vec<String>>,
     /// Parts of a compound field.
@@ -96,6 +97,7 @@ impl Field {
             is_multiple: it["multiple"] == true,
             is_required: it["isRequired"] == true,
             is_on_create: it["displayOnCreate"] == true,
+            is_searchable: it["isAdvancedSearchFieldType"] == true,
             choices: (it["isControlledVocabulary"] == true).then(choices),
             parts: in_order(&it["childFields"]),
         }
@@ -104,6 +106,22 @@ impl Field {
     /// Says whether it is shown on the form at once, rather than under "more".
     pub(super) fn is_main(&self) -> bool {
         self.is_on_create || self.is_required
+    }
+
+    /// Says whether its values are addresses.
+    pub(super) fn is_address(&self) -> bool {
+        self.kind == Kind::Url
+    }
+
+    /// Says whether its values are mail addresses.
+    pub(super) fn is_mail(&self) -> bool {
+        self.kind == Kind::Email
+    }
+
+    /// Says whether deposits with the same value are of interest: it is searched for on its own, and neither a text nor
+    /// a number.
+    pub(super) fn is_compared(&self) -> bool {
+        self.is_searchable && (self.choices.is_some() || self.kind == Kind::Line)
     }
 
     pub(super) fn is_compound(&self) -> bool {

@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `description.rs` | the metadata blocks of a collection and their fields, from which the form is built |
+//! | `metadata.rs` | the metadata blocks of a version, for the page of a deposit |
 //! | `form.rs` | the values that were typed, and their conversion to Dataverse's fields |
 //! | `refusal.rs` | assigning Dataverse's faults to the inputs of the form |
 //! | `view.rs` | the form as its template shows it |
@@ -15,6 +16,7 @@ mod description;
 pub(crate) mod edit;
 pub(crate) mod files;
 mod form;
+pub(crate) mod metadata;
 mod refusal;
 pub(crate) mod resumable;
 mod upload;

@@ -159,7 +159,7 @@ impl Builder {
                         break;
                     }
                     Err(error) => {
-                        tracing::warn!(kind = kind.kind.name, %error, "a search index could not follow");
+                        tracing::warn!(kind = kind.kind.name, %error, "a search index could not be updated");
                         self.indexes.stand(Standing { n_left: 0, fault: Some(error.to_string()) });
                         kind.fail(&self.indexes, &error);
                     }
@@ -277,10 +277,7 @@ impl KindBuilder {
     /// Starts over for another primary, which may lack changes that the index holds, and assign their numbers to
     /// others.
     fn begin_anew(&mut self, indexes: &Indexes, store: String) -> Result<Progress> {
-        tracing::info!(
-            kind = self.kind.name,
-            "the database has another history: a search index is made anew"
-        );
+        tracing::info!(kind = self.kind.name, "the database has another history; rebuilding a search index");
         indexes.publish(self.kind, None);
         self.open = None;
         remove(&self.folder)?;
@@ -334,7 +331,7 @@ impl KindBuilder {
         if matches!(error, StoreError::Index(_)) && !is_forgiven {
             indexes.publish(self.kind, None);
             if let Err(error) = remove(&self.folder) {
-                tracing::warn!(kind = self.kind.name, %error, "a search index could not be thrown away");
+                tracing::warn!(kind = self.kind.name, %error, "an obsolete search index could not be removed");
             }
         }
     }
@@ -391,7 +388,7 @@ impl Open {
             // Another process may have updated the index meanwhile.
             if let Some(payload) = self.index.load_metas()?.payload {
                 let covered = covered_of(&payload, fingerprint)
-                    .ok_or_else(|| StoreError::Index("another program made it anew".to_owned()))?;
+                    .ok_or_else(|| StoreError::Index("another program rebuilt it".to_owned()))?;
                 if self.taken < covered {
                     (self.covered, self.taken, self.is_published) = (covered, covered, false);
                     return Ok(false);

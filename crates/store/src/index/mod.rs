@@ -117,7 +117,7 @@ impl Indexes {
                 && folder::covered_on_disk(&own, &layout::fingerprint(kind, &store))
                     .is_none_or(|it| last < it)
             {
-                tracing::info!(kind = kind.name, "a search index is made anew");
+                tracing::info!(kind = kind.name, "rebuilding a search index");
                 remove(&own)?;
             }
         }

@@ -47,11 +47,13 @@ pub(crate) fn insert_many(
     let table = Table::of(kind);
     session.batch(&table.create)?;
     let rows = documents.iter().enumerate().map(|(index, document)| {
-        let mut values = insert_values(document, kept.get(index).copied().flatten());
+        let mut values = insert_values(document, kept.get(index).copied().flatten())?;
         values.insert(0, Cell::Int(i64::try_from(index).unwrap_or(i64::MAX)));
-        values
+        Ok(values)
     });
-    let rows = rows.map(|values| move |row: &mut Fields<'_>| values.iter().try_for_each(|it| row.put(it)));
+    let rows = rows.map(|values: Result<Vec<Cell>>| {
+        move |row: &mut Fields<'_>| values?.iter().try_for_each(|it| row.put(it))
+    });
     session.copy_in(&table.copy, &mut Chunks::new(&table.types, rows))?;
     let mut by_id = HashMap::new();
     let placed = Session::Postgres(session).all(&table.take_over, &[], |row| {

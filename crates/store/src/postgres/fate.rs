@@ -36,11 +36,11 @@ pub(super) fn learn(pool: &Pool, schema: &str, mark: &Mark) -> Fate {
     let asked = pool.connect(schema).and_then(|mut session| ask(&mut session, xid, mark));
     match asked {
         Ok(fate) => {
-            tracing::info!(xid, ?fate, "learnt what became of a commit that was not answered");
+            tracing::info!(xid, ?fate, "found out the outcome of a commit that got no answer");
             fate
         }
         Err(error) => {
-            tracing::warn!(xid, %error, "what became of a commit that was not answered could not be learnt");
+            tracing::warn!(xid, %error, "the outcome of a commit that got no answer could not be found out");
             Fate::Unknown
         }
     }

@@ -222,7 +222,7 @@ fn begin_to_follow(
             .spawn(move || builder.run())
             .map_err(|source| StoreError::Io { path: "thread store-index".to_owned(), source })
     });
-    started.inspect_err(|error| tracing::warn!(schema, %error, "there are no search indexes")).ok()
+    started.inspect_err(|error| tracing::warn!(schema, %error, "the search indexes could not be opened; searches do without them")).ok()
 }
 
 /// Returns the builder of a schema's search indexes, with a session of its own.

@@ -80,7 +80,7 @@ impl Pool {
                     if self.outage <= since.elapsed() {
                         return Err(StoreError::Unavailable(reason));
                     }
-                    tracing::warn!(reason, "no connection to the database; trying again");
+                    tracing::warn!(reason, "no connection to the database; retrying");
                     std::thread::sleep(PAUSE);
                 }
                 Err(error) => return Err(error),

@@ -5,16 +5,15 @@
 //! row's only unique key is the id, so that an engine that distributes tables over machines can do so by id; kinds with
 //! unique indexes of their own stay on one machine.
 
-use crate::cell::Cell;
-use crate::columns::one_columns;
-use crate::document::{Document, Taken, searched_text};
-use crate::kind_statements::{KindStatements, STEP_CHUNKS};
-use crate::session::Row;
-use crate::{Arity, Column, Kind, Record, Result, StoreError, Text, Type};
-
 use tokio_postgres::types::Type as PgType;
 
 use super::session::PgSession;
+use crate::cell::Cell;
+use crate::columns::one_columns;
+use crate::document::{Document, Taken};
+use crate::kind_statements::{KindStatements, STEP_CHUNKS};
+use crate::session::Row;
+use crate::{Arity, Column, Kind, Record, Result, StoreError, Text, Type};
 
 /// The sequence number of a change: the number of its transaction. Followers see changes up to the oldest running
 /// transaction, so none appears late.
@@ -223,7 +222,7 @@ pub(crate) fn insert_record(
 ) -> Result<Option<Placed>> {
     check_lengths(document)?;
     let mut placed = None;
-    session.rows(&statements.insert_row, &insert_values(document, kept), |row| {
+    session.rows(&statements.insert_row, &insert_values(document, kept)?, |row| {
         placed = Some(place(&row)?);
         Ok(std::ops::ControlFlow::Break(()))
     })?;
@@ -261,7 +260,7 @@ pub(crate) fn insert_records(
         .iter()
         .enumerate()
         .map(|(index, document)| insert_values(document, kept.get(index).copied().flatten()))
-        .collect();
+        .collect::<Result<_>>()?;
     let placed = session.many(&statements.insert_row, &lists, |row| place(&row))?;
     if let Some((last, _)) = documents.iter().zip(&placed).rfind(|it| it.1.is_some()) {
         note(session, last);
@@ -273,7 +272,8 @@ fn place(row: &Row<'_, '_>) -> Result<Placed> {
     Ok(Placed { version: row.int(0)?, sequence: row.int(1)? })
 }
 
-pub(super) fn insert_values(document: &Document, kept: Option<Kept>) -> Vec<Cell> {
+/// Returns the values of a new row. Errors: the body cannot be read.
+pub(super) fn insert_values(document: &Document, kept: Option<Kept>) -> Result<Vec<Cell>> {
     let (kind, taken) = (document.kind, &document.taken);
     let mut values = vec![
         kept.and_then(|it| it.key).map_or(Cell::Null, Cell::Int),
@@ -286,7 +286,7 @@ pub(super) fn insert_values(document: &Document, kept: Option<Kept>) -> Vec<Cell
     if kind.members.is_some() {
         push_list(document, &mut values);
     }
-    push_body(document, &mut values);
+    push_body(document, &mut values)?;
     let texts = |list: Vec<&str>| Cell::Set(list.into_iter().map(Cell::from).collect());
     if !kind.identifiers.is_empty() {
         values.push(texts(taken.identifiers.iter().map(|it| it.0).collect()));
@@ -297,7 +297,7 @@ pub(super) fn insert_values(document: &Document, kept: Option<Kept>) -> Vec<Cell
         values.push(texts(taken.links.iter().map(|it| it.1).collect()));
         values.push(texts(taken.links.iter().map(|it| it.2.as_str()).collect()));
     }
-    values
+    Ok(values)
 }
 
 /// Replaces a record's row. Errors: a unique value is taken (code 23505).
@@ -316,7 +316,7 @@ pub(crate) fn update_record(
     } else {
         &statements.update_row
     };
-    push_body(document, &mut values);
+    push_body(document, &mut values)?;
     let has_unique = document.kind.indexes.iter().any(|it| it.uniqueness.refuses());
     let mut placed = None;
     let mut visit = |row: Row<'_, '_>| {
@@ -346,13 +346,12 @@ fn push_list(document: &Document, values: &mut Vec<Cell>) {
     values.extend([list, n.into()]);
 }
 
-fn push_body(document: &Document, values: &mut Vec<Cell>) {
+fn push_body(document: &Document, values: &mut Vec<Cell>) -> Result<()> {
     values.push(Cell::Blob(document.body.clone()));
     if document.kind.text != Text::None {
-        // We wrote the body ourselves: one that cannot be parsed has no words.
-        let text = searched_text(document.kind, &document.body).unwrap_or_default();
-        values.push(Cell::Text(super::words::folded(&text)));
+        values.push(Cell::Text(super::words::folded(&document.searched_text()?)));
     }
+    Ok(())
 }
 
 /// Returns the SQL type of a column's values.

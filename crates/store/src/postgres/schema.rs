@@ -78,7 +78,7 @@ pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Swe
                     StoreError::Postgres { code, .. } if code == LOCK_TIMEOUT => {
                         tracing::info!(
                             schema = session.schema,
-                            "a table that is to change is in use; it is tried again"
+                            "a table to be changed is in use; the change will be retried"
                         );
                         std::thread::sleep(TABLE_PAUSE);
                     }

@@ -180,7 +180,7 @@ fn end_apart(mut session: PgSession) {
     let end = move || session.release();
     let waited = std::thread::Builder::new().name("store-close".to_owned()).spawn(end).map(JoinHandle::join);
     if !matches!(waited, Ok(Ok(()))) {
-        tracing::warn!("the end of a database session could not be waited for");
+        tracing::warn!("waiting for the end of a database session failed");
     }
 }
 

@@ -13,7 +13,7 @@ use super::session::PgSession;
 use super::{stems, words};
 use crate::cell::Cell;
 use crate::columns::one_columns;
-use crate::document::{Document, searched_text};
+use crate::document::Document;
 use crate::session::Session;
 use crate::{Kind, Result, StoreError, Text};
 
@@ -115,9 +115,8 @@ fn words_of(session: &mut PgSession, kind: &'static Kind, documents: &[&Document
     if kind.text == Text::None {
         return Ok(Vec::new());
     }
-    // We wrote the bodies ourselves: one that cannot be parsed has no words.
-    let text = |it: &&Document| words::folded(&searched_text(kind, &it.body).unwrap_or_default());
-    stems::vectors(session, &documents.iter().map(text).collect::<Vec<_>>())
+    let text = |it: &&Document| -> Result<String> { Ok(words::folded(&it.searched_text()?)) };
+    stems::vectors(session, &documents.iter().map(text).collect::<Result<Vec<_>>>()?)
 }
 
 /// The columns of a record's table, in the order in which rows are written.

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use crate::cell::Cell;
 use crate::columns::{many_table, one_columns};
 use crate::counters::{BEHIND, CHANGES, RECORDS};
-use crate::document::searched_text;
 use crate::error::outdated;
 use crate::schema;
 use crate::session::{Flavour, Session};
@@ -167,7 +166,7 @@ fn make_rows(txn: &mut Txn<'_>, kind: &'static Kind, remake: &Remake) -> Result<
     }
     let session = &mut txn.view.session;
     let (sql, values) = update_sql(kind, remake, flavour);
-    each(session, &sql, rows.iter().map(values).collect())?;
+    each(session, &sql, rows.iter().map(values).collect::<Result<_>>()?)?;
     let references = || rows.iter().map(|it| (&it.document.id, &it.document.taken));
     if flavour == Flavour::Sqlite {
         for (number, column) in kind.columns.iter().enumerate() {
@@ -218,12 +217,13 @@ fn each(session: &mut Session<'_>, sql: &str, lists: Vec<Vec<Cell>>) -> Result<(
     }
 }
 
-/// Returns the statement that rebuilds a row, and its parameters: key, class, then the missing parts.
+/// Returns the statement that rebuilds a row, and its parameters: key, class, then the missing parts. There are none for a
+/// row whose body cannot be read.
 fn update_sql<'r>(
     kind: &'static Kind,
     remake: &'r Remake,
     flavour: Flavour,
-) -> (String, impl Fn(&Row) -> Vec<Cell> + 'r) {
+) -> (String, impl Fn(&Row) -> Result<Vec<Cell>> + 'r) {
     let mut sets = vec!["class = ?2".to_owned()];
     let mut n = 2;
     let mut set = |name: &str, wrap: &dyn Fn(&str) -> String| {
@@ -256,11 +256,9 @@ fn update_sql<'r>(
             Cell::Set(own.map(|it| it.1.clone()).collect())
         }));
         if has_words {
-            // We wrote the body ourselves: one that cannot be parsed has no words.
-            let text = searched_text(kind, &row.document.body).unwrap_or_default();
-            values.push(Cell::Text(crate::postgres::words::folded(&text)));
+            values.push(Cell::Text(crate::postgres::words::folded(&row.document.searched_text()?)));
         }
-        values
+        Ok(values)
     };
     (sql, values)
 }
@@ -303,4 +301,30 @@ pub(crate) fn not_unique(kind: &'static Kind, error: StoreError) -> StoreError {
          or run the version before and change them",
         kind.name
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    static KIND: Kind = Kind { text: Text::AllStrings, ..Kind::named("thing") };
+
+    #[test]
+    fn a_body_that_cannot_be_read_is_damaged_and_not_without_words() {
+        let remake = Remake { words: true, ..Remake::default() };
+        let (_, values) = update_sql(&KIND, &remake, Flavour::Postgres);
+        let row = |bytes: &'static [u8]| {
+            let document = Document::with_bytes(&KIND, "a", &json!({}), bytes).expect("a document");
+            Row { key: 1, class: document.taken.class, document }
+        };
+        let sound = values(&row(br#"{"name":"beam line"}"#)).expect("the values of a sound row");
+        assert!(matches!(sound.last(), Some(Cell::Text(words)) if words.contains("beam")), "{sound:?}");
+        let found = values(&row(br#"{"name":"Beam "#));
+        assert!(
+            matches!(&found, Err(StoreError::Damaged(text)) if text.contains("thing \"a\"")),
+            "{found:?}"
+        );
+    }
 }

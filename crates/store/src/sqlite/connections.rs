@@ -18,7 +18,7 @@ const LOCK_LOOKS: (Duration, Duration) = (Duration::from_micros(200), Duration::
 pub(super) fn keep_log(connection: &Connection) {
     let kept = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     if let Err(error) = kept {
-        tracing::error!(%error, "the log may be written back although it should be left as it is");
+        tracing::error!(%error, "the write-ahead log may be checkpointed although it should be kept as it is");
     }
 }
 

@@ -80,7 +80,7 @@ impl Flusher {
             // nothing.
             let failure = self.queue.failure().or_else(|| {
                 let error = (self.sync)().err()?;
-                tracing::error!(%error, "the log could not be flushed; nothing is written any more");
+                tracing::error!(%error, "the log could not be flushed; the tenant accepts no more writes");
                 Some(error.to_string())
             });
             self.queue.flushed(batches.len(), failure.as_deref());
@@ -171,7 +171,7 @@ pub(super) mod tests {
         let (given, failure) = answers("/dev/null");
         let failure = failure.unwrap();
         assert_eq!(given.len(), 2);
-        let says = |it: &String| it.contains(&failure) && it.contains("started anew");
+        let says = |it: &String| it.contains(&failure) && it.contains("until the server is restarted");
         assert!(given.iter().all(|it| it.as_ref().is_some_and(says)), "{given:?}");
     }
 }

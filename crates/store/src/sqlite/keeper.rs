@@ -90,7 +90,7 @@ impl Keeper {
                 write_back(connection, queue, log_bytes, statistics, &mut in_vain_until).map(|()| true)
             };
             is_behind = written.unwrap_or_else(|error| {
-                tracing::warn!(%error, "the write-ahead log could not be written back");
+                tracing::warn!(%error, "the write-ahead log could not be checkpointed");
                 false
             });
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -78,7 +78,7 @@ impl Writer {
             return keep_log(&self.connection);
         }
         if let Err(error) = self.end_loads() {
-            tracing::warn!(%error, "counts of a bulk load could not be written; they are made at the next start");
+            tracing::warn!(%error, "the counts of a bulk load could not be written; the next start recounts");
         }
     }
 

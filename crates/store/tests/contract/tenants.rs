@@ -488,3 +488,23 @@ fn a_list_of_tenants_opens_none() {
         assert_eq!(listed(&alone)[2], "t2: another", "{}", place.engine);
     }
 }
+
+/// Of connections that close at the same time none may leave the log to another.
+#[test]
+fn a_closed_tenant_leaves_no_log() {
+    let place = sqlite();
+    let log = place.folder.path().join("tenants/t.sqlite-wal");
+    for round in 0..60 {
+        let catalogue = place.open(ALL, Limits::default());
+        let tenant = catalogue.tenant_or_new("t").expect("a tenant");
+        write(&tenant, move |txn| txn.insert(&PLAIN, &round.to_string(), &json!({"round": round})).map(drop));
+        assert!(log.exists(), "an open tenant has a log");
+        if round % 2 == 0 {
+            catalogue.close();
+        }
+        // The last handle closes the tenant where nobody has closed it.
+        drop((tenant, catalogue));
+        assert!(!log.exists(), "round {round}");
+    }
+    assert_eq!(read(&place.tenant(ALL), |view| view.count(&PLAIN, &Expr::All)), 60);
+}

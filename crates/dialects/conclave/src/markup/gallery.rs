@@ -3,8 +3,10 @@
 //! The configured folder contains `{map}/{scope}/{reference}`; a reference may name nested folders. Names that begin
 //! with a dot, symbolic links to files, and folders outside of the configured one are treated as absent.
 
+use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use serde_json::{Value, json};
@@ -19,11 +21,17 @@ const FILES_MAX: usize = 1_000;
 /// Largest file; larger ones are left out, because files are sent from memory.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
+/// What a request has found in the folders of galleries, by scope and reference: each folder is listed once, so a page
+/// and its ETag are of the same files.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listed(Arc<Mutex<HashMap<(String, String), Arc<[Descriptor]>>>>);
+
 /// Location of the galleries of a map.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Galleries<'g> {
     folder: &'g Path,
     map: &'g str,
+    listed: &'g Listed,
 }
 
 /// A file of a gallery.
@@ -42,13 +50,24 @@ pub(crate) struct Descriptor {
 }
 
 impl<'g> Galleries<'g> {
-    /// Returns the galleries of a map; `None` if no folder is configured.
-    pub(crate) fn of(folder: &'g Path, map: &'g str) -> Option<Galleries<'g>> {
-        (!folder.as_os_str().is_empty()).then_some(Galleries { folder, map })
+    /// Returns the galleries of a map; `None` if no folder is configured. `listed` belongs to one request.
+    pub(crate) fn of(folder: &'g Path, map: &'g str, listed: &'g Listed) -> Option<Galleries<'g>> {
+        (!folder.as_os_str().is_empty()).then_some(Galleries { folder, map, listed })
     }
 
-    /// Returns the files of an occurrence, by name; none if its folder does not exist.
-    pub(crate) fn files(&self, it: &Occurrence) -> Vec<Descriptor> {
+    /// Returns the files of an occurrence, by name, as the request first found them; none if its folder does not exist.
+    pub(crate) fn files(&self, it: &Occurrence) -> Arc<[Descriptor]> {
+        let known = || self.listed.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (it.scope.clone(), it.reference.clone());
+        if let Some(files) = known().get(&place) {
+            return files.clone();
+        }
+        let files: Arc<[Descriptor]> = self.list(it).into();
+        known().insert(place, files.clone());
+        files
+    }
+
+    fn list(&self, it: &Occurrence) -> Vec<Descriptor> {
         let Some(place) = self.place(&it.scope, &it.reference) else { return Vec::new() };
         let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
         let described = entries.filter_map(|entry| {
@@ -183,7 +202,8 @@ mod tests {
         fs::write(root.path().join("secret"), "no")?;
         std::os::unix::fs::symlink(root.path().join("secret"), place.join("z.txt"))?;
         std::os::unix::fs::symlink(root.path(), folder.join("m/default/away"))?;
-        let galleries = Galleries::of(&folder, "m").ok_or("a folder")?;
+        let listed = Listed::default();
+        let galleries = Galleries::of(&folder, "m", &listed).ok_or("a folder")?;
         let files = galleries.files(&occurrence("Top/Arts"));
         assert_eq!(files.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["a.txt", "b <1>.png"]);
         assert_eq!(
@@ -203,7 +223,7 @@ mod tests {
             "/",
             "Top\\Arts",
         ] {
-            assert_eq!(galleries.files(&occurrence(reference)), [], "{reference}");
+            assert!(galleries.files(&occurrence(reference)).is_empty(), "{reference}");
         }
         assert!(galleries.file("default", "Top/Arts/a.txt").is_some());
         for (scope, path) in [
@@ -218,7 +238,25 @@ mod tests {
         ] {
             assert!(galleries.file(scope, path).is_none(), "{scope} {path}");
         }
-        assert!(Galleries::of(Path::new(""), "m").is_none());
+        assert!(Galleries::of(Path::new(""), "m", &listed).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn a_request_lists_a_folder_once() -> Outcome {
+        let root = tempfile::tempdir()?;
+        let place = root.path().join("m/default/Top");
+        fs::create_dir_all(&place)?;
+        fs::write(place.join("a.txt"), "text")?;
+        let names = |listed: &Listed| {
+            let files = Galleries::of(root.path(), "m", listed).map(|it| it.files(&occurrence("Top")));
+            files.iter().flat_map(|it| it.iter()).map(|it| it.name.clone()).collect::<Vec<_>>()
+        };
+        let first = Listed::default();
+        assert_eq!(names(&first), ["a.txt"]);
+        fs::write(place.join("b.txt"), "text")?;
+        assert_eq!(names(&first), ["a.txt"], "the page and its ETag would differ");
+        assert_eq!(names(&Listed::default()), ["a.txt", "b.txt"]);
         Ok(())
     }
 }

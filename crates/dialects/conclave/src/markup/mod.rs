@@ -10,6 +10,7 @@ mod markdown;
 mod wiki;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::markup::gallery::{Descriptor, GALLERY, Galleries};
 use crate::markup::harmless::safe_link;
@@ -60,7 +61,7 @@ impl<'r> Resolver<'r> {
 
     /// Returns the files of an occurrence that is a gallery; `None` for other occurrences, and for a folder that does
     /// not exist or is empty.
-    pub(crate) fn files(&self, it: &Occurrence) -> Option<Vec<Descriptor>> {
+    pub(crate) fn files(&self, it: &Occurrence) -> Option<Arc<[Descriptor]>> {
         let galleries = self.galleries.filter(|_| it.behaviour == GALLERY)?;
         Some(galleries.files(it)).filter(|it| !it.is_empty())
     }

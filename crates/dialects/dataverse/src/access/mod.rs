@@ -124,7 +124,7 @@ pub(crate) async fn count_all(call: &Call, files: Vec<i64>) {
         return;
     }
     if let Err(error) = enter_all(call, files).await {
-        tracing::warn!(error = error.message, "downloads were not counted");
+        tracing::warn!(error = error.message, "downloads could not be counted");
     }
 }
 

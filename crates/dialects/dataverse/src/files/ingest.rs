@@ -75,7 +75,7 @@ struct Job {
 
 async fn run(app: &Dataverse, db: &Db, file: i64) {
     if let Err(error) = run_one(app, db, file).await {
-        tracing::error!(file, error = error.message, "a table stays unread until the server starts again");
+        tracing::error!(file, error = error.message, "a table is not read until the server restarts");
     }
 }
 

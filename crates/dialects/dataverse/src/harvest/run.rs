@@ -22,11 +22,7 @@ pub(super) fn begin(app: &Dataverse, db: &Db, name: &str) {
     let (app, db, name) = (app.clone(), db.clone(), name.to_owned());
     tokio::spawn(async move {
         if let Err(error) = run(&app, &db, &name).await {
-            tracing::error!(
-                client = name,
-                error = error.message,
-                "a run of a harvesting client was given up"
-            );
+            tracing::error!(client = name, error = error.message, "a run of a harvesting client was aborted");
         }
     });
 }
@@ -102,11 +98,7 @@ async fn pages(
                 Ok(true) => counts.n_harvested += 1,
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(
-                        client = client.nick_name,
-                        error = error.message,
-                        "a record was passed over"
-                    );
+                    tracing::warn!(client = client.nick_name, error = error.message, "a record was skipped");
                     counts.n_failed += 1;
                 }
             }

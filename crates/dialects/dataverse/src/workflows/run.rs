@@ -304,7 +304,7 @@ async fn carry_out(call: &Call, progress: Progress) -> Result<Option<Dataset>, A
 async fn take_back(undo: &[Sending]) {
     for it in undo {
         if let Err(reason) = remote::send(it).await {
-            tracing::warn!(reason, "a step of a workflow was not taken back");
+            tracing::warn!(reason, "a step of a workflow was not rolled back");
         }
     }
 }

@@ -98,11 +98,11 @@ pub(super) fn start(call: &Call, id: String, plan: Plan) {
         let now = dates::rmb(app.now_ms());
         end["completedDate"] = now.as_str().into();
         if let Err(error) = change(&app, &tenant, &id, &end) {
-            tracing::error!(%error, job = id, "the end of an export could not be noted");
+            tracing::error!(%error, job = id, "the end of an export could not be recorded");
         }
     };
     if let Err(error) = std::thread::Builder::new().name("folio-export".to_owned()).spawn(work) {
-        tracing::error!(%error, "no thread for an export");
+        tracing::error!(%error, "no thread could be started for an export");
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn receive(
         Ok(received) => received,
         Err(error) => {
             if let Err(error) = db.write(move |txn| txn.discard_list(&FILE_PART, list)).await {
-                tracing::warn!(%error, "the bytes of an upload that failed stay until the next start");
+                tracing::warn!(%error, "the bytes of a failed upload remain until the next start");
             }
             return Err(error);
         }

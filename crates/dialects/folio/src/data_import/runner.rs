@@ -42,13 +42,13 @@ fn look_after(weak: &Weak<Shared>) {
             let since_ms = imports.0.parts.clock.now_ms()
                 - imports.0.parts.settings.import_silence_s.saturating_mul(1_000);
             if let Err(error) = give_up(&tenant, since_ms) {
-                tracing::warn!(%error, tenant = name, "imports without a sender could not be looked for");
+                tracing::warn!(%error, tenant = name, "imports whose sender is gone could not be looked for");
             }
             match has_pending(&tenant) {
                 Ok(true) => imports.wake(&tenant),
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(%error, tenant = name, "imports that were left could not be looked for")
+                    tracing::warn!(%error, tenant = name, "unfinished imports could not be looked for")
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Imports {
         let weak = Arc::downgrade(&self.0);
         let look = move || look_after(&weak);
         if let Err(error) = std::thread::Builder::new().name("folio-imports".to_owned()).spawn(look) {
-            tracing::error!(%error, "imports that an earlier run has left are not taken up");
+            tracing::error!(%error, "imports that an earlier run left unfinished are not resumed");
         }
     }
 
@@ -107,7 +107,7 @@ impl Imports {
             shared.serve(&tenant);
         };
         if let Err(error) = thread.spawn(serve) {
-            tracing::error!(%error, tenant = name, "no thread for imports; they wait for the next look");
+            tracing::error!(%error, tenant = name, "no thread could be started for imports; they wait until the next check");
             lock(&self.0.tenants).remove(&name);
         }
     }
@@ -127,7 +127,7 @@ impl Shared {
                 Ok(Ok(())) => false,
                 Ok(Err(StoreError::Closed)) => break,
                 Ok(Err(error)) => {
-                    tracing::error!(%error, tenant = tenant.name(), "imports stopped; they are tried again");
+                    tracing::error!(%error, tenant = tenant.name(), "imports stopped; they will be retried");
                     true
                 }
                 Err(_) => {

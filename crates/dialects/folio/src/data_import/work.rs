@@ -497,7 +497,7 @@ fn fail(
     message: &str,
     now_ms: i64,
 ) -> Result<Step, StoreError> {
-    tracing::info!(job = job.id(), error_status, message, "an import ended as a whole");
+    tracing::info!(job = job.id(), error_status, message, "an import failed");
     let (id, message, lease) = (job.id().to_owned(), message.to_owned(), lease.clone());
     tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<Step, StoreError> {
         renew(txn, &lease)?;

@@ -158,7 +158,7 @@ fn setting(view: &mut View<'_>, name: &str) -> Result<Value, FolioError> {
     let entry = record.json()?;
     let Some(value) = text_at(&entry, "value") else { return Ok(Value::Null) };
     Ok(serde_json::from_str(value).unwrap_or_else(|error| {
-        tracing::warn!(%error, name, id = record.id, "an entry of OAI-PMH's configuration is not JSON; the defaults hold");
+        tracing::warn!(%error, name, id = record.id, "an entry of OAI-PMH's configuration is not JSON; the defaults apply");
         Value::Null
     }))
 }

@@ -56,7 +56,7 @@ impl Timers {
         let weak = Arc::downgrade(&self.0);
         let thread = std::thread::Builder::new().name("folio-timers".to_owned());
         if let Err(error) = thread.spawn(move || run(&weak)) {
-            tracing::error!(%error, "timers do not run: no thread for them");
+            tracing::error!(%error, "timers do not run: no thread could be started for them");
         }
     }
 }
@@ -77,7 +77,7 @@ impl Shared {
                     return;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, tenant = name, "a timer could not be run; it is tried again");
+                    tracing::warn!(%error, tenant = name, "a timer could not be run; it will be retried");
                     break Duration::ZERO;
                 }
             }

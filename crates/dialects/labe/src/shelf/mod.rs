@@ -58,7 +58,7 @@ impl Slot {
         match &made {
             Ok(_) | Err(make::MakeError::Store(StoreError::Closed)) => {}
             Err(error) => {
-                tracing::warn!(tenant = tenant.name(), %error, "the shelf cannot be made; the store answers alone");
+                tracing::warn!(tenant = tenant.name(), %error, "the shelf cannot be built; answers come from the store");
             }
         }
         *self.shelf.lock().unwrap_or_else(PoisonError::into_inner) = made.ok().map(Arc::new);
@@ -124,7 +124,7 @@ impl Shelves {
         });
         if let Err(error) = started {
             slot.is_being_made.store(false, Ordering::Release);
-            tracing::warn!(%error, "no thread for the shelf; the store answers alone");
+            tracing::warn!(%error, "no thread could be started for the shelf; answers come from the store");
         }
     }
 }

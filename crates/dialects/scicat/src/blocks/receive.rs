@@ -5,13 +5,14 @@
 //! the last transaction. A request that fails before that leaves nothing behind.
 
 use axum::body::Body;
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 use pinakes_http::Db;
 use pinakes_http::body::Pieces;
 use pinakes_store::{Document, ListId, StoreError, Txn};
 use serde_json::{Map, Value};
 
+use super::chunks::{Chunks, FileChunk};
 use super::metadata::MetadataSchema;
 use crate::app::{Scicat, json_fault};
 use crate::blocks::sorts::BlockType;
@@ -23,22 +24,10 @@ use crate::kinds::FILES;
 use crate::list_splitter::{ListSplitter, SplitError};
 use crate::validate::{Dto, Form};
 
-/// Files packed into one row.
-const CHUNK_FILES: u32 = 256;
-/// Size at which a chunk is full, in bytes.
-const CHUNK_BYTES: usize = 48 << 10;
 /// Bytes of files that are held in memory before they go to the store.
 const STAGE_BYTES: usize = 4 << 20;
 /// Maximum number of faulty files that are reported.
 const MOST_FAULTS: usize = 100;
-
-/// A chunk of files: their JSON joined by commas.
-#[derive(Clone)]
-struct Chunk {
-    first: u64,
-    n: u32,
-    bytes: Bytes,
-}
 
 /// A list that has gone to the store and belongs to nothing yet. Dropping this deletes it, also when the request times
 /// out; a list that a block has taken over stays.
@@ -55,7 +44,7 @@ impl Drop for Staged {
         runtime.spawn(async move {
             let discarded = db.write(move |txn| txn.discard_list(kind, list)).await;
             if let Err(error) = discarded {
-                tracing::warn!(%error, "files of a refused block could not be discarded; the next start does it");
+                tracing::warn!(%error, "files of a refused block could not be discarded; the next start will discard them");
             }
         });
     }
@@ -68,7 +57,7 @@ pub(super) struct Files {
     pub(super) is_given: bool,
     /// Number of valid files.
     pub(super) n: u64,
-    chunks: Vec<Chunk>,
+    chunks: Vec<FileChunk>,
     staged: Option<ListId>,
 }
 
@@ -125,7 +114,8 @@ async fn receive_pieces(
             packer.stage().await?;
         }
     }
-    packer.finish_chunk();
+    let rest = packer.chunks.rest();
+    packer.keep(rest);
     Ok(splitter.into_rest().into())
 }
 
@@ -134,8 +124,7 @@ struct Packer<'a> {
     metadata: MetadataSchema,
     files: Files,
     staged: Staged,
-    chunk: BytesMut,
-    n_in_chunk: u32,
+    chunks: Chunks,
     n_seen: u64,
     n_waiting_bytes: usize,
     faults: Vec<Fault>,
@@ -148,8 +137,7 @@ impl<'a> Packer<'a> {
             metadata: MetadataSchema::of(&app.settings),
             files: Files::default(),
             staged: Staged { db: db.clone(), sort, list: None },
-            chunk: BytesMut::new(),
-            n_in_chunk: 0,
+            chunks: Chunks::default(),
             n_seen: 0,
             n_waiting_bytes: 0,
             faults: Vec::new(),
@@ -193,31 +181,16 @@ impl<'a> Packer<'a> {
     }
 
     fn pack(&mut self, file: &Map<String, Value>) -> Result<(), ScicatError> {
-        if 0 < self.n_in_chunk {
-            self.chunk.put_u8(b',');
-        }
-        serde_json::to_writer((&mut self.chunk).writer(), file)
-            .map_err(|error| ScicatError::from(StoreError::Damaged(error.to_string())))?;
-        self.n_in_chunk += 1;
-        self.files.n += 1;
-        if CHUNK_FILES <= self.n_in_chunk || CHUNK_BYTES <= self.chunk.len() {
-            self.finish_chunk();
-        }
+        let full = self.chunks.add(file);
+        let full = full.map_err(|error| ScicatError::from(StoreError::Damaged(error.to_string())))?;
+        self.keep(full);
         Ok(())
     }
 
-    fn finish_chunk(&mut self) {
-        if self.n_in_chunk == 0 {
-            return;
-        }
-        let bytes = self.chunk.split().freeze();
-        self.n_waiting_bytes += bytes.len();
-        self.files.chunks.push(Chunk {
-            first: self.files.n - u64::from(self.n_in_chunk),
-            n: self.n_in_chunk,
-            bytes,
-        });
-        self.n_in_chunk = 0;
+    fn keep(&mut self, chunk: Option<FileChunk>) {
+        self.n_waiting_bytes += chunk.as_ref().map_or(0, |it| it.bytes.len());
+        self.files.chunks.extend(chunk);
+        self.files.n = self.chunks.n_files();
     }
 
     /// Moves the waiting chunks to the store, unless the body is going to be refused anyway.
@@ -241,7 +214,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-fn append(txn: &mut Txn<'_>, sort: &BlockType, list: ListId, chunks: &[Chunk]) -> Result<(), StoreError> {
+fn append(txn: &mut Txn<'_>, sort: &BlockType, list: ListId, chunks: &[FileChunk]) -> Result<(), StoreError> {
     for chunk in chunks {
         txn.append_members(sort.kind, list, chunk.first, chunk.n, chunk.bytes.clone())?;
     }

@@ -77,7 +77,7 @@ async fn schema(app: &Scicat, url: &str) -> Option<Arc<Schema>> {
     let parsed = fetched.and_then(|it| serde_json::from_slice(&it).map_err(|error| error.to_string()));
     let compiled = parsed.and_then(|it: Value| Schema::compile(&it));
     let schema = compiled
-        .inspect_err(|error| tracing::warn!(error, "scientificMetadataSchema: no schema can be had there"))
+        .inspect_err(|error| tracing::warn!(error, "scientificMetadataSchema: no schema could be fetched"))
         .ok()
         .map(Arc::new);
     app.schemas.0.insert(url.to_owned(), Fetched { at_ms: now_ms, schema: schema.clone() });

@@ -1,11 +1,11 @@
 //! The files of an imported block: checked one by one and packed into chunks, so that they are never all in
 //! memory as values.
 
-use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Map, Value};
 
 use super::extended_json;
 use crate::app::Scicat;
+use crate::blocks::chunks::{Chunks, FileChunk};
 use crate::dates;
 use crate::dto::origdatablock::DATA_FILE;
 use crate::faults::Fault;
@@ -13,31 +13,14 @@ use crate::kinds::FILES;
 use crate::list_splitter::{ListSplitter, SplitError};
 use crate::validate::Form;
 
-/// Files packed into one row, as for blocks that are posted.
-const CHUNK_FILES: u32 = 256;
-/// Size at which a chunk is full, in bytes.
-const CHUNK_BYTES: usize = 48 << 10;
 /// Maximum number of faulty files that are reported.
 const MOST_FAULTS: usize = 10;
-
-/// A chunk of a block's files: their JSON joined by commas.
-#[derive(Debug, Clone)]
-pub(super) struct FileChunk {
-    /// Position of the first, from 0.
-    pub(super) first: u64,
-    /// Number of files.
-    pub(super) n: u32,
-    /// Their JSON.
-    pub(super) bytes: Bytes,
-}
 
 /// The files of one record while it is being read.
 pub(super) struct Files<'a> {
     app: &'a Scicat,
-    chunks: Vec<FileChunk>,
-    chunk: BytesMut,
-    n_in_chunk: u32,
-    n_files: u64,
+    full: Vec<FileChunk>,
+    chunks: Chunks,
     n_seen: u64,
     faults: Vec<Fault>,
 }
@@ -51,7 +34,7 @@ pub(super) fn split(record: &[u8], files: &mut Files<'_>) -> Result<Option<Vec<u
         Stopped::Element(reason) => reason,
         Stopped::Split(error) => format!("not JSON: {error}"),
     })?;
-    files.finish_chunk();
+    files.full.extend(files.chunks.rest());
     Ok((0 < files.n_seen).then(|| splitter.into_rest()))
 }
 
@@ -68,20 +51,12 @@ impl From<SplitError> for Stopped {
 
 impl<'a> Files<'a> {
     pub(super) fn new(app: &'a Scicat) -> Self {
-        Self {
-            app,
-            chunks: Vec::new(),
-            chunk: BytesMut::new(),
-            n_in_chunk: 0,
-            n_files: 0,
-            n_seen: 0,
-            faults: Vec::new(),
-        }
+        Self { app, full: Vec::new(), chunks: Chunks::default(), n_seen: 0, faults: Vec::new() }
     }
 
     /// Returns the number of valid files.
     pub(super) fn n_files(&self) -> u64 {
-        self.n_files
+        self.chunks.n_files()
     }
 
     /// Returns the number of elements of the list.
@@ -96,7 +71,7 @@ impl<'a> Files<'a> {
     }
 
     pub(super) fn into_chunks(self) -> Vec<FileChunk> {
-        self.chunks
+        self.full
     }
 
     fn take(&mut self, element: &[u8]) -> Result<(), String> {
@@ -118,7 +93,9 @@ impl<'a> Files<'a> {
             return Ok(());
         }
         self.complete(&mut file);
-        self.pack(&file).map_err(|error| format!("{FILES}.{index}: {error}"))
+        let full = self.chunks.add(&file).map_err(|error| format!("{FILES}.{index}: {error}"))?;
+        self.full.extend(full);
+        Ok(())
     }
 
     /// Normalises the date, and adds an id to a file that has none.
@@ -132,28 +109,5 @@ impl<'a> Files<'a> {
         let id = id.unwrap_or_else(|| self.app.new_object_id().into());
         file.entry("_id").or_insert_with(|| id.clone());
         file.entry("id").or_insert(id);
-    }
-
-    fn pack(&mut self, file: &Map<String, Value>) -> serde_json::Result<()> {
-        if 0 < self.n_in_chunk {
-            self.chunk.put_u8(b',');
-        }
-        serde_json::to_writer((&mut self.chunk).writer(), file)?;
-        self.n_in_chunk += 1;
-        self.n_files += 1;
-        if CHUNK_FILES <= self.n_in_chunk || CHUNK_BYTES <= self.chunk.len() {
-            self.finish_chunk();
-        }
-        Ok(())
-    }
-
-    fn finish_chunk(&mut self) {
-        if self.n_in_chunk == 0 {
-            return;
-        }
-        let bytes = self.chunk.split().freeze();
-        let first = self.n_files - u64::from(self.n_in_chunk);
-        self.chunks.push(FileChunk { first, n: self.n_in_chunk, bytes });
-        self.n_in_chunk = 0;
     }
 }

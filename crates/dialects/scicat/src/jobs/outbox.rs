@@ -119,7 +119,7 @@ impl Held {
             // Another server has taken the entry over and will finish it.
             Ok(_) | Err(StoreError::LeaseLost { .. }) => {}
             Err(error) => {
-                tracing::warn!(entry = id, %error, "job action: it is done, which could not be noted; it is done again");
+                tracing::warn!(entry = id, %error, "job action: done, but this could not be recorded; it will be done again");
             }
         }
     }
@@ -157,7 +157,7 @@ impl Outbox {
         let weak = Arc::downgrade(&self.0);
         let thread = std::thread::Builder::new().name("scicat-actions".to_owned());
         if let Err(error) = thread.spawn(move || run_tries(&weak)) {
-            tracing::error!(%error, "job action: what fails is not tried again: no thread for it");
+            tracing::error!(%error, "job action: failed actions are not retried: no thread could be started");
         }
     }
 
@@ -246,7 +246,7 @@ impl Shared {
                     if let (Some(held), true) = (&mut held, is_outside && more)
                         && let Err(error) = held.note_done(tenant, at + 1).await
                     {
-                        tracing::warn!(%error, "job action: it is done, which could not be noted");
+                        tracing::warn!(%error, "job action: done, but this could not be recorded");
                         if matches!(error, StoreError::LeaseLost { .. }) {
                             return Ok(()); // Another server has taken over.
                         }
@@ -284,13 +284,13 @@ impl Shared {
                 if n_tries < u64::from(self.settings.job_action_attempts) =>
             {
                 let wait_ms = wait_ms(self.settings.job_action_wait_ms, n_tries);
-                tracing::warn!(job, error, n_tries, wait_ms, "job action: to be tried again");
+                tracing::warn!(job, error, n_tries, wait_ms, "job action: failed; it will be retried");
                 let (lease, after_ms) = (held.lease, u32::try_from(wait_ms).unwrap_or(u32::MAX));
                 let released = tenant.write(move |txn| txn.release_lease(&lease, after_ms));
                 if let Err(error) = released.await {
                     // The entry is retried when the lease expires.
                     let error: StoreError = error;
-                    tracing::warn!(job, %error, "job action: the wait could not be noted");
+                    tracing::warn!(job, %error, "job action: the time of the next attempt could not be recorded");
                 }
                 self.look_in(tenant.name(), Duration::from_millis(wait_ms));
                 return Ok(());
@@ -317,7 +317,7 @@ impl Shared {
                 Ok(None) => {}
                 Err(StoreError::Closed) => return None,
                 Err(error) => {
-                    tracing::warn!(%error, tenant = name, "job action: entries could not be read; they are later");
+                    tracing::warn!(%error, tenant = name, "job action: entries could not be read; this will be retried");
                     return Some(LOOK);
                 }
             }
@@ -374,7 +374,7 @@ impl Shared {
             tracing::error!(
                 job,
                 job_type = entry.job_type,
-                "job action: given up, the type of the job is gone"
+                "job action: given up, because the job's type is no longer configured"
             );
             return held.finish(tenant).await;
         };
@@ -405,12 +405,12 @@ fn run_tries(weak: &Weak<Shared>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return tracing::error!(%error, "job action: what fails is not tried again"),
+        Err(error) => return tracing::error!(%error, "job action: failed actions are not retried"),
     };
     runtime.block_on(async {
         if let Some(shared) = weak.upgrade() {
             let names = shared.context.catalogue().tenants().unwrap_or_else(|error| {
-                tracing::error!(%error, "job action: the tenants are not known; what waits in them is tried once they are met");
+                tracing::error!(%error, "job action: the tenants could not be listed; their waiting actions run when the tenants are used");
                 Vec::new()
             });
             // One at a time, so that a server with many tenants does not open them all at once.

@@ -270,7 +270,11 @@ pub(super) async fn take(settings: &Settings, action: &Action, scene: &Scene) ->
     };
     match done {
         Err(Failure::Lasting(error) | Failure::Passing(error)) if is_ignored => {
-            tracing::warn!(job = scene.job_id(), error, "job action: failed, and is to be ignored");
+            tracing::warn!(
+                job = scene.job_id(),
+                error,
+                "job action: failed; the job's configuration says to ignore this"
+            );
             Ok(())
         }
         done => done,

@@ -48,7 +48,7 @@ pub enum BuildError {
     #[error("more than {} DOIs or local ids; split the input", u32::MAX)]
     TooMany,
     /// No seed avoids collisions of keys: cannot happen by chance.
-    #[error("DOIs could not be told apart by any of {tried} hash seeds; is the input made to collide?")]
+    #[error("DOIs could not be told apart by any of {tried} hash seeds; were they chosen to collide?")]
     Collisions {
         /// Seeds tried.
         tried: u64,

@@ -14,13 +14,13 @@ use crate::terminal::{progress, say, thousands, warn};
 
 /// Loads collections with their datasets and files from a folder that `pinakes export dataverse` wrote.
 ///
-/// Datasets keep their persistent identifiers, versions, states and dates; nothing is registered, published or told to anybody. A
-/// tenant that holds nothing yet takes over the root collection and all numbers; in any other, numbers move behind those that are
-/// there. What is there already stays as it is: collections by alias, datasets by identifier, users by name. Users come
-/// without password: `pinakes user password` gives one.
+/// Datasets keep their persistent identifiers, versions, states and dates; nothing is registered or published, and nobody is notified. An
+/// empty tenant takes over the root collection and all numbers; in any other tenant, the numbers are shifted above the existing
+/// ones. Existing collections (by alias), datasets (by identifier) and users (by name) are not changed. Users are imported
+/// without a password: `pinakes user password` sets one.
 ///
-/// A dataset is loaded whole or not at all, its files compared with their checksums. One that cannot be is told of with its line
-/// and the reason, and the rest goes on; the exit code is 1 in the end. An import that was interrupted can simply be run again.
+/// A dataset is loaded completely or not at all, and its files are compared with their checksums. A dataset that cannot be loaded
+/// is reported with its line and the reason; the import continues, and the exit code is 1. An interrupted import can be run again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -32,7 +32,7 @@ pub(super) struct DataverseArgs {
     /// Folder to read
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Collection to put the exported one into, by its alias [default: the one in which it lay]
+    /// Collection to put the exported one into, by its alias [default: the one that contained it]
     #[arg(long, value_name = "ALIAS")]
     into: Option<String>,
 }

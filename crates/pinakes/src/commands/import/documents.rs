@@ -13,11 +13,11 @@ use crate::terminal::{counted, progress, say, thousands, warn};
 /// Maximum number of bad lines reported; further ones are only counted.
 const TOLD: u64 = 20;
 
-/// Loads catalogue documents, as an index has them: one JSON object a line with a string `id`, or `id<TAB>object`;
-/// plain, gzip, zstd or zip.
+/// Loads catalogue documents from the dump of an index: one JSON object per line with a string `id`, or
+/// `id<TAB>object`; plain, gzip, zstd or zip.
 ///
-/// A bad line is told of with its file, number and reason, and left out; the rest goes on, and the exit code is 1
-/// in the end. Documents that are there already are left as they are.
+/// A bad line is skipped and reported with its file, number and reason; the import continues, and the exit code is
+/// 1. Existing documents are not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -29,7 +29,7 @@ pub(super) struct DocumentsArgs {
     /// Files to read
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Replace documents that are there already
+    /// Replace existing documents
     #[arg(long)]
     replace: bool,
 }

@@ -16,14 +16,14 @@ use crate::terminal::{counted, progress, say, thousands, warn};
 
 /// Loads records of FOLIO's modules: users, inventory, source records, circulation, fees, settings and the rest.
 ///
-/// A file holds lines of `pinakes export folio`, or what FOLIO's interfaces answer: objects with one of their lists
-/// (`{"instances":[…],"totalRecords":…}`), or with --path bare records; plain or compressed with gzip or zstd. Records keep their ids,
-/// numbers and dates; one that is there is replaced, so that an import that was interrupted can simply be run again. Notices are
-/// not sent, fees not charged.
+/// A file contains lines of `pinakes export folio`, or answers of FOLIO's interfaces: objects with a list of records
+/// (`{"instances":[…],"totalRecords":…}`), or with --path single records; plain or compressed with gzip or zstd. Records keep their
+/// ids, numbers and dates. An existing record is replaced, so an interrupted import can be run again. No notices are sent, and no
+/// fees charged.
 ///
-/// Files are read in the order in which they are given: vocabularies, places and users before inventory, inventory before
-/// circulation. A record that refers to one that comes later in its file is tried again in the end. One that is refused is told
-/// of with its place and the reason, and the rest goes on; the exit code is 1 in the end.
+/// Files are read in the given order: name vocabularies, places and users before inventory, and inventory before circulation. A
+/// record that refers to a later one in its file is retried at the end of the file. A refused record is reported with its place
+/// and the reason; the import continues, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -36,7 +36,7 @@ pub(super) struct FolioArgs {
     /// Files to read; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What the records are, by the path of their collection [default: told by the file]
+    /// Path of the records' collection [default: stated in the file]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
 }

@@ -18,14 +18,15 @@ use crate::terminal::{counted, say, thousands, warn};
 /// The job profile that creates authorities.
 const CREATE_AUTHORITIES: &str = "Default - Create SRS MARC Authority";
 
-/// Loads MARC records as FOLIO's data import does: source records, and what the job profile makes of them.
+/// Loads MARC records as FOLIO's data import does: source records, and the records that the job profile derives from
+/// them.
 ///
-/// The file holds ISO 2709, MARCXML, MARC-in-JSON or mnemonic text, plain or compressed with gzip or zstd. It is kept in
-/// the tenant with the job and its log, which `/metadata-provider` shows; an import that was interrupted goes on when
-/// the server runs, or with the next import.
+/// The file contains ISO 2709, MARCXML, MARC-in-JSON or mnemonic text, plain or compressed with gzip or zstd. The tenant
+/// keeps it with the job and its log, which `/metadata-provider` shows. An interrupted import continues when the server
+/// runs, or with the next import.
 ///
-/// A record that is not imported is told of with its number, its place and the reason, its bytes are kept, and the
-/// rest goes on; the exit code is 1 in the end.
+/// A record that cannot be imported is reported with its number, position and reason, and its bytes are kept; the
+/// import continues, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

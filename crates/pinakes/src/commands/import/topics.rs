@@ -15,10 +15,11 @@ use crate::terminal::{counted, progress, say, thousands};
 
 /// Loads topics: from XTM, JTM, LTM, CTM, SKOS, topic documents, or the dumps of the Open Directory and of Curlie.
 ///
-/// A topic map is read whole and checked before anything is written, in one transaction; what it says of topics that are
-/// there already, as their identities tell, is added to them. Dumps, and topic documents one a line (ndjson, as
-/// `pinakes export topics` writes them), are written while they are read, in batches: one that is cut off is told of with its line, and what came before is kept; loading it again adds nothing twice. Topics that
-/// are there already get what is new, or are replaced with --replace.
+/// A topic map is read completely and checked before it is written in one transaction. Its statements about existing
+/// topics, which are recognised by their identities, are added to them. Dumps and topic documents, one per line (ndjson,
+/// as `pinakes export topics` writes them), are written in batches while they are read: for a truncated one the line is
+/// reported and everything before it is kept, and loading it again adds nothing twice. New statements are added to
+/// existing topics, or replace them with --replace.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -32,16 +33,16 @@ pub(super) struct TopicsArgs {
     /// Files to read, plain or gzip
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Format of the files [default: told by the name of each]
+    /// Format of the files [default: by the name of each]
     #[arg(long, value_name = "FORMAT", value_parser = kind)]
     from: Option<Kind>,
-    /// Map that the topics go to: a-z, 0-9, - and _
+    /// Map to load the topics into: a-z, 0-9, - and _
     #[arg(long, value_name = "NAME", default_value = "default")]
     map: String,
-    /// Replace topics that are there already
+    /// Replace existing topics
     #[arg(long)]
     replace: bool,
-    /// Take what the standards do not allow for what is meant, with a warning, where that is possible
+    /// Accept input that the standards do not allow, with a warning, where its meaning is clear
     #[arg(long)]
     lenient: bool,
     /// Links kept for each category of a dump; 0 for all
@@ -55,7 +56,11 @@ pub(super) struct TopicsArgs {
 pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
     if args.map.is_empty() || args.map.len() > 64 || !args.map.bytes().all(is_plain) {
-        return Err(Misuse(format!("--map {:?} names no map: 1 to 64 of a-z, 0-9, - and _", args.map)).into());
+        return Err(Misuse(format!(
+            "--map {:?} is not a name of a map; expected 1 to 64 of a-z, 0-9, - and _",
+            args.map
+        ))
+        .into());
     }
     let (_house, tenant) = args.place.open(Missing::Begin)?;
     let begun = Instant::now();
@@ -95,7 +100,7 @@ fn read(
     let kind = args
         .from
         .or_else(|| Kind::of_file(&name))
-        .ok_or_else(|| Misuse(format!("the name of {name} tells no format; state it with --from")))?;
+        .ok_or_else(|| Misuse(format!("the name of {name} does not indicate a format; give --from")))?;
     if let Kind::Map(format) = kind {
         let document = Document::open(path, Some(format), None)?;
         let map = document.read(args.lenient)?;

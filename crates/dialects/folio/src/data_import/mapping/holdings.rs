@@ -14,7 +14,7 @@ const SOURCE_MARC: &str = "036ee84a-6afd-4c3c-9ad3-4a12ab875f59";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HoldingsError {
     /// 852 names an unknown location, or none.
-    #[error("852 $b {code:?} is no code of a location")]
+    #[error("852 $b {code:?} is not the code of a location")]
     Location {
         /// The code in 852.
         code: String,

@@ -34,7 +34,7 @@ pub(crate) enum SnapshotError {
     #[error("the {} profile {id} is part of this profile and does not exist", sort.word().to_lowercase())]
     Missing { sort: ProfileType, id: String },
     /// A cycle.
-    #[error("the profile {0} hangs below itself")]
+    #[error("the profile {0} is below itself")]
     Circle(String),
     /// An error of the store.
     #[error(transparent)]
