@@ -1,11 +1,14 @@
-//! Shared support for the tests of several crates: the location of the collection of real records, fuzz targets within
-//! `cargo test` ([`fuzzing`]), power failures ([`power`]), and a clock that can be set ([`clock`]).
+//! Shared support for the tests of several crates: cases with their answers beside them ([`golden`]), exchanges of
+//! requests and answers ([`exchange`]), the location of the collection of real records, fuzz targets within `cargo test`
+//! ([`fuzzing`]), power failures ([`power`]), and a clock that can be set ([`clock`]).
 //!
 //! Most tests contain their own data. Some read a collection of real records that is too large, or not ours, to be kept
 //! here. If it is missing, such a test checks nothing, which is counted: `.ci/run` prints how many there were.
 
 pub mod clock;
+pub mod exchange;
 pub mod fuzzing;
+pub mod golden;
 pub mod power;
 
 use std::fs::OpenOptions;

@@ -57,8 +57,8 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &crate::workflows::TRIGGERED,
         &crate::workflows::INVOCATION,
         &crate::harvest::CLIENT,
-        &oai::SET,
-        &oai::MEMBER,
+        &oai::members::SET,
+        &oai::members::MEMBER,
     ]
 });
 

@@ -11,6 +11,7 @@ mod headers;
 mod hostile;
 mod leaks;
 mod moving;
+mod oai;
 mod outside;
 mod saved_searches;
 mod search;

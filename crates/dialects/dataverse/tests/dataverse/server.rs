@@ -66,6 +66,7 @@ fn settings() -> Settings {
         open_deposit: true,
         admin_access: AdminAccess::Key,
         admin_unblock_key: UNBLOCK.to_owned(),
+        oai_records: 1,
         ..Settings::default()
     }
 }

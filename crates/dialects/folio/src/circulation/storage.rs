@@ -24,6 +24,8 @@ use crate::platform::values::{json_answer, required_text};
 const LOCKS_PATH: &str = "/check-out-lock-storage";
 /// Default lifetime of a lock, in milliseconds.
 const LOCK_MS: i64 = 180_000;
+/// Property of a lock with its lifetime in milliseconds.
+const LIFETIME: &str = "ttlMs";
 /// Default number of visits in an answer.
 const VISITS: u64 = 10;
 
@@ -67,9 +69,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .get(LOCKS_PATH, to("checkout-lock-storage.checkout-locks.collection.get"), locks)
         .post(LOCKS_PATH, to("checkout-lock-storage.checkout-locks.item.post"), take_lock)
-        .get(&lock, to("checkout-lock-storage.checkout-locks.item.get"), |call| {
-            collection::by_id(call, &LOCKS)
-        })
+        .get(&lock, to("checkout-lock-storage.checkout-locks.item.get"), lock_by_id)
         .delete(&lock, to("checkout-lock-storage.checkout-locks.item.delete"), |call| {
             collection::remove(call, &LOCKS)
         })
@@ -110,34 +110,54 @@ async fn locks(call: Call) -> Answer {
     let (skip, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
     let query = Query { skip, limit: Some(limit), ..Query::filter(filter) };
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let found: Result<Vec<Value>, _> =
-            view.find(&LOCKS.kind, &query)?.iter().map(pinakes_store::Record::json).collect();
+        let found = view.find(&LOCKS.kind, &query)?;
+        let found: Result<Vec<Value>, _> = found.iter().map(|it| it.json().map(shown)).collect();
         let total = view.count(&LOCKS.kind, &query.filter)?;
         Ok(json!({"checkoutLocks": found?, "totalRecords": total}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Takes a lock: `{"userId","ttlMs"}`. Errors: 503 `Unable to acquire lock` while somebody holds it.
+/// Returns one lock.
+async fn lock_by_id(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let wanted = id.clone();
+    let found = call.db().read(Weight::Point, move |view| view.get(&LOCKS.kind, &wanted)).await?;
+    let found = found.ok_or_else(|| LOCKS.not_found(&id))?;
+    Ok(json_answer(StatusCode::OK, &shown(found.json()?)))
+}
+
+/// Returns a lock as it is shown: without its lifetime, which FOLIO does not tell.
+fn shown(mut lock: Value) -> Value {
+    if let Some(lock) = lock.as_object_mut() {
+        lock.shift_remove(LIFETIME);
+    }
+    lock
+}
+
+/// Takes a lock: `{"userId","ttlMs"}`. It ends when the time is over for which its holder asked. Errors: 503
+/// `Unable to acquire lock` while somebody holds it.
 async fn take_lock(mut call: Call) -> Answer {
     let body = call.object().await?;
     let user = required_text(&body, "userId")?.to_owned();
-    let life_ms = body.get("ttlMs").and_then(Value::as_i64).unwrap_or(LOCK_MS);
+    let life_ms = body.get(LIFETIME).and_then(Value::as_i64).unwrap_or(LOCK_MS);
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
         let writer = writer();
         let of_user = Query::filter(Expr::Is("userId".into(), user.as_str().into()));
         for record in txn.find(&LOCKS.kind, &of_user)? {
-            let made_ms = dates::parse_ms(text(&record.json()?, "creationDate")).unwrap_or_default();
-            if writer.now_ms < made_ms.saturating_add(life_ms) {
+            let held = record.json()?;
+            let made_ms = dates::parse_ms(text(&held, "creationDate")).unwrap_or_default();
+            let its_life_ms = held.get(LIFETIME).and_then(Value::as_i64).unwrap_or(LOCK_MS);
+            if writer.now_ms < made_ms.saturating_add(its_life_ms) {
                 return Err(FolioError::text(StatusCode::SERVICE_UNAVAILABLE, "Unable to acquire lock"));
             }
             txn.delete(&LOCKS.kind, &record.id)?;
         }
-        let lock = json!({"userId": user, "creationDate": dates::rmb(writer.now_ms)});
+        let lock = json!({"userId": user, "creationDate": dates::rmb(writer.now_ms), LIFETIME: life_ms});
         Ok(collection::insert(txn, &writer, &LOCKS, super::records::object(&lock))?.body)
     };
-    Ok(json_answer(StatusCode::CREATED, &call.db().write(write).await?))
+    Ok(json_answer(StatusCode::CREATED, &shown(call.db().write(write).await?)))
 }
 
 /// Lists patrons whose visit has had no activity since `session_inactivity_time_limit`; filtered by `action_type`, at

@@ -4,6 +4,7 @@
 //! There are three settings, `general`, `behavior` and `technical`, each an object of texts.
 
 use http::StatusCode;
+use pinakes_oai_pmh::{Code, Deletions};
 use pinakes_store::{Column, Expr, Index, Kind, Type, Value as StoreValue, View};
 use serde_json::Value;
 
@@ -33,28 +34,6 @@ pub(crate) static SETTINGS: Collection = Collection {
     has_result_info: false,
     ..Collection::named("/oai-pmh/configuration-settings", "configurationSettings", "folio_oai_setting")
 };
-
-/// How deletions are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deletions {
-    /// Not at all.
-    Untold,
-    /// As a header, as long as the deletion is known.
-    Transient,
-    /// As a header, permanently.
-    Persistent,
-}
-
-impl Deletions {
-    /// Returns its name in OAI-PMH.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Untold => "no",
-            Self::Transient => "transient",
-            Self::Persistent => "persistent",
-        }
-    }
-}
 
 /// How records suppressed from discovery are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +85,7 @@ impl Config {
             _ => None,
         };
         let deletions = match text(&behavior, "deletedRecordsSupport").as_deref() {
-            Some("no") => Deletions::Untold,
+            Some("no") => Deletions::No,
             Some("persistent") => Deletions::Persistent,
             _ => Deletions::Transient,
         };
@@ -136,13 +115,13 @@ impl Config {
         })
     }
 
-    /// Returns the HTTP status of a refusal with a code of OAI-PMH.
-    pub(super) fn status(&self, code: &str) -> StatusCode {
-        match code {
-            _ if !self.tells_by_status => StatusCode::OK,
-            "badArgument" | "badResumptionToken" | "badVerb" => StatusCode::BAD_REQUEST,
-            "cannotDisseminateFormat" => StatusCode::UNPROCESSABLE_ENTITY,
-            _ => StatusCode::NOT_FOUND,
+    /// Returns the HTTP status of an answer that tells an error, or none.
+    pub(super) fn status(&self, code: Option<Code>) -> StatusCode {
+        match code.filter(|_| self.tells_by_status) {
+            None => StatusCode::OK,
+            Some(Code::BadArgument | Code::BadResumptionToken | Code::BadVerb) => StatusCode::BAD_REQUEST,
+            Some(Code::CannotDisseminateFormat) => StatusCode::UNPROCESSABLE_ENTITY,
+            Some(_) => StatusCode::NOT_FOUND,
         }
     }
 }

@@ -22,10 +22,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
+use pinakes_test_support::{exchange, golden};
 use serde_json::Value;
 
 use crate::engine::Engine;
@@ -49,7 +50,7 @@ async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
     let mut answers: Vec<Answered> = Vec::new();
     let mut out = String::new();
     let mut names = Names::default();
-    for request in requests(&text) {
+    for request in exchange::requests(&text) {
         let filled = filled(&server, &request, &answers)?;
         let is_quiet = filled.starts_with('~');
         if let Some(seconds) = filled.strip_prefix("later ") {
@@ -86,24 +87,7 @@ async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
         out.push('\n');
         answers.push(Answered { headers, body: serde_json::from_slice(&body).unwrap_or_default() });
     }
-    let expected = case.with_extension("out");
-    if std::env::var_os("BLESS").is_some() {
-        return Ok(fs::write(expected, out)?);
-    }
-    let wanted = fs::read_to_string(&expected).unwrap_or_default();
-    if wanted == out {
-        return Ok(());
-    }
-    let line = wanted.lines().zip(out.lines()).position(|(a, b)| a != b);
-    let line = line.unwrap_or_else(|| wanted.lines().count().min(out.lines().count()));
-    Err(format!(
-        "{}, line {}:\n  expected {}\n  found    {}",
-        expected.display(),
-        line + 1,
-        wanted.lines().nth(line).unwrap_or("the end"),
-        out.lines().nth(line).unwrap_or("the end"),
-    )
-    .into())
+    Ok(golden::compare(&case.with_extension("out"), &out)?)
 }
 
 /// Waits until a job is finished and returns it. The clock stands still meanwhile, so that the times are the same in
@@ -177,72 +161,27 @@ static REFERENCE: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     files.filter_map(|it| fs::read_to_string(it.path()).ok()).collect()
 });
 
-/// Returns the requests of a case, without comments.
-fn requests(text: &str) -> Vec<String> {
-    let mut list = vec![String::new()];
-    for line in text.lines().filter(|it| !it.starts_with('#')) {
-        match (line.trim().is_empty(), list.last_mut()) {
-            (true, _) => list.push(String::new()),
-            (false, Some(request)) => {
-                request.push_str(line);
-                request.push('\n');
-            }
-            (false, None) => {}
-        }
-    }
-    list.retain(|it| !it.is_empty());
-    list
-}
-
 /// Replaces `{{…}}` with the values that they stand for.
 fn filled(server: &Server, request: &str, answers: &[Answered]) -> Result<String, Failure> {
-    let (mut filled, mut rest) = (String::new(), request);
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (name, after) = after.split_once("}}").ok_or("an open {{")?;
-        filled.push_str(before);
-        let answer = |index: &str| -> Result<&Answered, Failure> {
-            Ok(answers.get(index.parse::<usize>()?.wrapping_sub(1)).ok_or("no such answer")?)
-        };
-        let value = match (name.split_once('#'), name.split_once('.')) {
-            (Some((index, field)), _) => {
-                let cookies = answer(index)?.headers.get_all(field).iter();
-                let cookies: Vec<&str> =
-                    cookies.filter_map(|it| it.to_str().ok()?.split(';').next()).collect();
-                cookies.join("; ")
-            }
-            (None, Some((index, field))) => {
-                let found = answer(index)?.body.pointer(&format!("/{}", field.replace('.', "/")));
-                let found = found.ok_or_else(|| format!("{name} is not in an answer"))?;
-                found.as_str().map_or_else(|| found.to_string(), str::to_owned)
-            }
-            (None, None) => server.token(name).ok_or(format!("no user {name}"))?.1.clone(),
-        };
-        filled.push_str(&value);
-        rest = after;
-    }
-    filled.push_str(rest);
-    Ok(filled)
-}
-
-fn cases() -> Result<Vec<PathBuf>, Failure> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange");
-    let mut cases = Vec::new();
-    for folder in fs::read_dir(root)? {
-        for entry in fs::read_dir(folder?.path())? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|it| it == "http") {
-                cases.push(path);
-            }
+    exchange::filled(request, |_, name| match (name.split_once('#'), name.split_once('.')) {
+        (Some((number, field)), _) => {
+            let cookies = exchange::numbered(answers, number)?.headers.get_all(field).iter();
+            let cookies: Vec<&str> = cookies.filter_map(|it| it.to_str().ok()?.split(';').next()).collect();
+            Ok(cookies.join("; "))
         }
-    }
-    cases.sort();
-    Ok(cases)
+        (None, Some((number, field))) => {
+            let answer = exchange::numbered(answers, number)?;
+            let found = answer.body.pointer(&format!("/{}", field.replace('.', "/")));
+            let found = found.ok_or_else(|| format!("{name} is not in an answer"))?;
+            Ok(found.as_str().map_or_else(|| found.to_string(), str::to_owned))
+        }
+        (None, None) => Ok(server.token(name).ok_or(format!("no user {name}"))?.1.clone()),
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchanges() -> Result<(), Failure> {
-    let cases = cases()?;
-    assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
+    let cases = golden::cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange"), "http");
     let mut failures = Vec::new();
     for case in &cases {
         let is_about_records =
