@@ -72,6 +72,9 @@ fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
     let (path, query) = signed.split_once('?').unwrap_or((signed, ""));
     let values = Query::parse(query);
     let path = percent_decode_str(path).decode_utf8_lossy();
+    // A final and a doubled slash are dropped before a request gets here.
+    let path: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+    let path = path.join("/");
     let signed: String = values.pairs().map(|(name, value)| format!("{name:?}={value:?};")).collect();
     let bytes = app.context.accounts().derived(tenant, &format!("dataverse signed URL {path}?{signed}"));
     URL_SAFE_NO_PAD.encode(bytes)
