@@ -276,8 +276,7 @@ async fn a_signed_url_may_end_in_a_slash() -> Result<(), Failure> {
         format!("/api//datasets/{dataset}"),
         format!("/api/datasets/:persistentId/?persistentId={pid}"),
     ] {
-        let body =
-            json!({"url": format!("http://localhost{path}"), "user": "fiona", "timeOut": 10, "method": "GET"});
+        let body = json!({"url": format!("http://localhost{path}"), "user": "fiona", "timeOut": 10, "method": "GET"});
         let got = server.json(&boss, "POST", "/api/admin/requestSignedUrl", &body).await?;
         let signed = got.json()["data"]["signedUrl"].as_str().unwrap_or_default().to_owned();
         let local = signed.strip_prefix("http://localhost").unwrap_or_default();
@@ -322,7 +321,8 @@ async fn boxes_may_lie_across_the_180th_meridian() -> Result<(), Failure> {
 async fn short_tables_of_blocks_name_the_column_that_is_missing() -> Result<(), Failure> {
     let server = Server::start()?;
     let (fiona, boss) = (server.user("fiona").await?, server.superuser("boss").await?);
-    let table = "#metadataBlock\tname\tdataverseAlias\tdisplayName\n\tgauges\t\tGauges\n#datasetField\tname\n\t";
+    let table =
+        "#metadataBlock\tname\tdataverseAlias\tdisplayName\n\tgauges\t\tGauges\n#datasetField\tname\n\t";
     let load = || "/api/admin/datasetfield/load".to_owned();
     let line = "Error parsing metadata block in DATASETFIELD part, line #4: missing";
     let case = |cells: &str| Value::String(format!("{table}{cells}\n"));
@@ -331,7 +331,13 @@ async fn short_tables_of_blocks_name_the_column_that_is_missing() -> Result<(), 
         &boss,
         &[
             ("POST", load(), case("gaugeType"), 500, &format!("{line} 'title' column (#3)")),
-            ("POST", load(), case("gaugeType\tType\tIts type"), 500, &format!("{line} 'watermark' column (#5)")),
+            (
+                "POST",
+                load(),
+                case("gaugeType\tType\tIts type"),
+                500,
+                &format!("{line} 'watermark' column (#5)"),
+            ),
         ],
     )
     .await?;
@@ -363,7 +369,8 @@ async fn responses_as_a_table_name_dataset_and_file() -> Result<(), Failure> {
     assert_eq!(got.status, StatusCode::OK, "{}", got.text());
     server.publish(&fiona, "tides", dataset).await?;
     let answered = json!({"guestbookResponse": {"institution": "Harbour, west", "answers": []}});
-    let got = server.json(&gustav, "POST", &format!("/api/access/datafile/{file}?signed=true"), &answered).await?;
+    let got =
+        server.json(&gustav, "POST", &format!("/api/access/datafile/{file}?signed=true"), &answered).await?;
     assert_eq!(got.status, StatusCode::OK, "{}", got.text());
     let got = server.get(&fiona, "/api/dataverses/tides/guestbookResponses").await?;
     let table = got.text();
