@@ -35,7 +35,7 @@ pub(crate) struct DatasetType {
     pub description: Option<String>,
     /// Blocks that forms of the type include in addition to the collection's.
     pub linked_metadata_blocks: Vec<String>,
-    /// Licences that may be chosen, by name; empty for all.
+    /// Licences that forms of the type offer, by name; empty for all. The API accepts any.
     pub available_licenses: Vec<String>,
 }
 
@@ -88,13 +88,6 @@ pub(crate) fn for_new(
     let (name, allowed) = (&wanted.name, allowed.join(", "));
     let text = format!("The dataset type {name} is not allowed in this collection. Allowed: {allowed}.");
     Err(ApiError::bad_request(text.clone()).with("fieldErrors", json!({"datasetType": text})))
-}
-
-/// Accepts every licence.
-pub(crate) fn check_license(ty: &DatasetType, license: Option<i64>) -> Result<(), ApiError> {
-    // The licences of a type only restrict forms; the API accepts any.
-    let _ = (ty, license);
-    Ok(())
 }
 
 /// Returns the types that a collection allows: those that it, or its nearest ancestor, states; otherwise only the

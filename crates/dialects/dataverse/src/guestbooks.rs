@@ -1,5 +1,7 @@
 //! Guestbooks: the questions for those who download files, and their answers (section 12 of the contract).
 
+use std::collections::{HashMap, hash_map};
+
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,8 +11,9 @@ use crate::asker::Asker;
 use crate::collections::{self, Collection};
 use crate::datasets::show::text_answer;
 use crate::datasets::wanted::Wanted;
-use crate::datasets::{self, Dataset};
+use crate::datasets::{self, Dataset, version};
 use crate::error::{Answer, ApiError};
+use crate::files::rows;
 use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::settings::Settings;
@@ -454,6 +457,39 @@ fn cell(text: &str) -> String {
 }
 
 /// Answers with the entries of a collection's guestbooks, as CSV.
+/// What a dataset and its files are called in the version that the caller sees.
+#[derive(Default)]
+struct Called {
+    pid: String,
+    title: String,
+    /// Names of files, by number.
+    files: HashMap<i64, String>,
+}
+
+impl Called {
+    /// Returns names of a dataset: those of the newest published version, or of the draft for those who may see it.
+    fn of(view: &mut View<'_>, asker: &Asker, id: i64) -> Result<Self, ApiError> {
+        let Some(dataset) = datasets::by_id(view, id)? else { return Ok(Self::default()) };
+        let shown = match (&dataset.last, &dataset.draft) {
+            (Some(last), _) => Some((last.version, last.ordinal)),
+            (None, Some(draft))
+                if permissions::may(view, asker, dataset.place(), Permission::ViewUnpublishedDataset)? =>
+            {
+                Some((draft.version, draft.ordinal))
+            }
+            _ => None,
+        };
+        let mut called = Self { pid: dataset.pid.clone(), ..Self::default() };
+        if let Some((version, ordinal)) = shown {
+            called.title = version::title_of(&version::of_dataset(view, &dataset, version)?);
+            rows::each_of_version(view, id, ordinal, |row| {
+                called.files.insert(row.file, row.label);
+            })?;
+        }
+        Ok(called)
+    }
+}
+
 async fn responses_csv(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let only = call.query.number("guestbookId")?;
@@ -463,20 +499,24 @@ async fn responses_csv(call: Call) -> Answer {
         let mut csv = String::from(
             "Guestbook, Dataset, Dataset PID, Date, Type, File Name, File Id, File PID, User Name, Email, Institution, Position, Custom Questions\n",
         );
+        let mut called: HashMap<i64, Called> = HashMap::new();
         for guestbook in stored::find_by::<Guestbook>(view, &GUESTBOOK, "collection", collection.id)? {
             if only.is_some_and(|it| it != guestbook.id) {
                 continue;
             }
             for entry in stored::find_by::<Entry>(view, &ENTRY, "guestbook", guestbook.id)? {
-                let pid = datasets::by_id(view, entry.dataset)?.map(|it| it.pid).unwrap_or_default();
+                let names = match called.entry(entry.dataset) {
+                    hash_map::Entry::Occupied(known) => known.into_mut(),
+                    hash_map::Entry::Vacant(new) => new.insert(Called::of(view, &asker, entry.dataset)?),
+                };
                 let text = |name: &str| entry.response.get(name).and_then(Value::as_str).unwrap_or_default();
                 let cells = [
                     guestbook.name.as_str(),
-                    "",
-                    &pid,
+                    &names.title,
+                    &names.pid,
                     &entry.time,
                     entry.event(),
-                    "",
+                    names.files.get(&entry.file).map_or("", String::as_str),
                     &entry.file.to_string(),
                     "",
                     text("name"),

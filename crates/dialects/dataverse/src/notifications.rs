@@ -158,8 +158,8 @@ async fn list(call: Call) -> Answer {
     let user = call.asker.user()?.id;
     let only_unread = call.query.is_true("onlyUnread");
     let in_app = call.query.is_true("inAppNotificationFormat");
-    let limit = call.query.number("limit")?.unwrap_or(1000).clamp(0, 1000);
-    let offset = call.query.number("offset")?.unwrap_or(0).max(0);
+    let (limit, offset) = crate::datasets::show::window(&call)?;
+    let limit = limit.unwrap_or(1000).min(1000);
     let find = move |view: &mut View<'_>| -> Result<(u64, Vec<Notification>, String), ApiError> {
         let mut filter = Expr::Is("user".into(), user.into());
         if only_unread {

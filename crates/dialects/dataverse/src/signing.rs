@@ -37,7 +37,7 @@ pub(crate) fn sign(
     let separator = if url.contains('?') { '&' } else { '?' };
     let encoded = |text: &str| utf8_percent_encode(text, IN_VALUES).to_string();
     let url = format!("{url}{separator}until={}&user={}&method={method}", encoded(&until), encoded(user));
-    let token = token(app, tenant, local_part(&url));
+    let token = token(app, tenant, local_part(&url, &app.settings.site_url));
     format!("{url}&token={token}")
 }
 
@@ -61,10 +61,17 @@ pub(crate) fn verified_user(
     query.filled("user").map(str::to_owned).ok_or_else(refused)
 }
 
-/// Returns path and query of a URL: the signature does not depend on the server's host name.
-fn local_part(url: &str) -> &str {
+/// Returns path and query of a URL, as requests have them: the signature depends neither on the server's host name nor on
+/// the path below which the site is mounted.
+fn local_part<'a>(url: &'a str, site_url: &str) -> &'a str {
+    let (path, mounted_at) = (path_of(url), path_of(site_url).trim_end_matches('/'));
+    path.strip_prefix(mounted_at).filter(|it| it.starts_with('/')).unwrap_or(path)
+}
+
+/// Returns what follows the host name of a URL; empty if nothing does.
+fn path_of(url: &str) -> &str {
     let without_scheme = url.split_once("://").map_or(url, |it| it.1);
-    without_scheme.find('/').map_or(without_scheme, |start| &without_scheme[start..])
+    without_scheme.find('/').map_or("", |start| &without_scheme[start..])
 }
 
 fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
@@ -72,6 +79,9 @@ fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
     let (path, query) = signed.split_once('?').unwrap_or((signed, ""));
     let values = Query::parse(query);
     let path = percent_decode_str(path).decode_utf8_lossy();
+    // A final and a doubled slash are dropped before a request gets here.
+    let path: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+    let path = path.join("/");
     let signed: String = values.pairs().map(|(name, value)| format!("{name:?}={value:?};")).collect();
     let bytes = app.context.accounts().derived(tenant, &format!("dataverse signed URL {path}?{signed}"));
     URL_SAFE_NO_PAD.encode(bytes)
@@ -80,4 +90,25 @@ fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
 /// Compares texts in constant time.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |found, (a, b)| found | a ^ b) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_host_nor_mount_point_is_signed() {
+        for (url, site_url, expected) in [
+            ("http://localhost:8080/api/datasets/4?until=x", "", "/api/datasets/4?until=x"),
+            ("https://data.example.org/api/x", "https://data.example.org", "/api/x"),
+            ("https://data.example.org/api/x", "https://data.example.org/", "/api/x"),
+            ("https://example.org/data/api/x", "https://example.org/data", "/api/x"),
+            ("https://example.org/data/api/x", "https://example.org/data/", "/api/x"),
+            ("https://example.org/database/api/x", "https://example.org/data", "/database/api/x"),
+            ("http://localhost/api/x", "https://example.org/data", "/api/x"),
+            ("http://localhost", "", ""),
+        ] {
+            assert_eq!(local_part(url, site_url), expected, "{url} {site_url}");
+        }
+    }
 }

@@ -43,6 +43,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .elsewhere(Method::POST, &at("/edit/study/{*pid}"), |call| told(call, Verb::Publish))
         .elsewhere(Method::DELETE, &at("/edit/study/{*pid}"), |call| told(call, Verb::Delete))
         .elsewhere(Method::POST, &at("/edit-media/study/{*pid}"), |call| told(call, Verb::AddFiles))
+        .elsewhere(Method::PUT, &at("/edit-media/study/{*pid}"), |call| told(call, Verb::ReplaceFiles))
         .elsewhere(Method::DELETE, &at("/edit-media/file/{*id}"), |call| told(call, Verb::DeleteFile))
         .elsewhere(Method::GET, &at("/statement/study/{*pid}"), |call| told(call, Verb::Statement))
 }
@@ -58,6 +59,7 @@ enum Verb {
     Publish,
     Delete,
     AddFiles,
+    ReplaceFiles,
     DeleteFile,
     Statement,
 }
@@ -78,6 +80,9 @@ async fn told(mut call: Call, verb: Verb) -> Answer {
         Verb::Publish => publish(call).await,
         Verb::Delete => delete(call).await,
         Verb::AddFiles => add_files(call).await,
+        Verb::ReplaceFiles => Err(ApiError::bad_request(
+            "Replacing the files of a dataset is no longer supported. Please delete and add files separately instead.",
+        )),
         Verb::DeleteFile => delete_file(call).await,
         Verb::Statement => statement(call).await,
     };

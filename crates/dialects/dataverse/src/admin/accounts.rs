@@ -215,7 +215,7 @@ async fn convert_back(mut call: Call) -> Answer {
 
 /// Lists the users whose name, mail address, given or family name contains the term, by page.
 async fn search(call: Call) -> Answer {
-    call.asker.superuser("Superusers only.")?;
+    call.asker.superuser("Forbidden. You must be a superuser.")?;
     let term = call.query.filled("searchTerm").unwrap_or_default().to_owned();
     let asked_page = call.query.number("selectedPage")?.unwrap_or(1);
     let per_page = call.query.number("itemsPerPage")?.unwrap_or(PAGE_USERS).clamp(1, 1000);

@@ -148,7 +148,29 @@ fn block(cells: &[String]) -> Result<BlockRow, String> {
     })
 }
 
+/// The columns of a field that may be empty but not absent, if a later one is needed.
+const FIELD_COLUMNS: [&str; 15] = [
+    "name",
+    "title",
+    "description",
+    "watermark",
+    "fieldType",
+    "displayOrder",
+    "displayFormat",
+    "advancedSearchField",
+    "allowControlledVocabulary",
+    "allowmultiples",
+    "facetable",
+    "displayoncreate",
+    "required",
+    "parent",
+    "metadatablock_id",
+];
+
 fn field(cells: &[String]) -> Result<FieldRow, String> {
+    if let Some(name) = FIELD_COLUMNS.get(cells.len() - 1) {
+        return Err(format!("missing '{name}' column (#{})", cells.len() + 1));
+    }
     let kind = required(cells, 5, "fieldType")?;
     let mut flags = [false; 6];
     for (flag, index) in flags.iter_mut().zip(8..) {
@@ -205,14 +227,14 @@ mod tests {
 
     #[test]
     fn a_fault_names_its_line() {
-        let text = "#metadataBlock\tname\n\tx\t\tX\n#datasetField\n\ta\tA\t\t\twhat\t1\n";
+        let text = "#metadataBlock\tname\n\tx\t\tX\n#datasetField\n\ta\tA\t\t\twhat\t1\t\t\t\t\t\t\t\t\tx\n";
         let error = parse(text).unwrap_err();
         assert_eq!(
             error.to_string(),
             "Error parsing metadata block in DATASETFIELD part, line #4: unknown fieldType \"what\""
         );
         let short = parse("#metadataBlock\tname\n\tx\t\tX\n#datasetField\n\ta\tA\n").unwrap_err();
-        assert_eq!(short.what, "missing 'fieldType' column (#6)");
+        assert_eq!(short.what, "missing 'description' column (#4)");
         assert_eq!(parse("name\tx").unwrap_err().line, 1);
     }
 }

@@ -102,7 +102,9 @@ fn check_box(registry: &Registry, field: &Field, faults: &mut Vec<Fault>) {
         let number =
             |text: Option<&str>| text.and_then(|it| it.parse::<f64>().ok()).filter(|it| it.is_finite());
         let is_right = match texts.map(number) {
-            [Some(west), Some(east), Some(north), Some(south)] => west <= east && south <= north,
+            [Some(west), Some(east), Some(north), Some(south)] => {
+                south <= north && (west <= east || crosses_180(west, east))
+            }
             _ => false,
         };
         if !is_right {
@@ -115,6 +117,12 @@ fn check_box(registry: &Registry, field: &Field, faults: &mut Vec<Fault>) {
             });
         }
     }
+}
+
+/// Returns whether a box that begins at `west` lies across the 180th meridian. One that would be wider than half of the
+/// globe is taken for a box whose sides were exchanged.
+fn crosses_180(west: f64, east: f64) -> bool {
+    0.0 <= west && west <= 180.0 && -180.0 <= east && east <= 0.0 && east + 360.0 - west < 180.0
 }
 
 fn missing(ty: &FieldType, message: String) -> Fault {
@@ -321,6 +329,12 @@ mod tests {
             ("7.5", "7.5", "60", "60", true),
             ("", "", "", "", true),
             ("-60", "-70", "43", "42", false),
+            // Across the 180th meridian, unless that would be most of the globe.
+            ("175", "-175", "43", "42", true),
+            ("180", "-180", "43", "42", true),
+            ("175", "-175", "41", "42", false),
+            ("10", "-10", "43", "42", false),
+            ("190", "-175", "43", "42", false),
             ("-73", "-70", "41", "42", false),
             ("-73", "", "43", "42", false),
             ("-73", "east", "43", "42", false),

@@ -119,7 +119,6 @@ pub(crate) fn insert(
     };
     first.note_contributor(asker);
     terms::read(txn, &mut first, &new.body)?;
-    dataset_types::check_license(&dataset_type, first.license)?;
     let may_be_incomplete = new.is_incomplete_allowed && app.settings.incomplete_metadata;
     if !may_be_incomplete && !new.is_checked {
         schema::check_fields(txn, registry, collection, &new.fields)?;

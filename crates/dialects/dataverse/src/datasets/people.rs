@@ -82,13 +82,19 @@ async fn assign(mut call: Call) -> Answer {
 
 async fn revoke(call: Call) -> Answer {
     let (asker, wanted, actor) = (call.asker.clone(), Wanted::of(&call)?, assignments::actor(&call));
-    let text = call.param("assignment").to_owned();
+    let (app, text) = (call.app.clone(), call.param("assignment").to_owned());
     let number: i64 =
         text.parse().map_err(|_| ApiError::bad_request(format!("Bad assignment ID number: {text}.")))?;
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
-        let dataset = managed(txn, &asker, &wanted)?;
+        let mut dataset = managed(txn, &asker, &wanted)?;
         let missing = || ApiError::not_found(format!("\"Role assignment {number} not found\""));
         let (assignee, role) = assignments::revoke(txn, &actor, dataset.id, number)?.ok_or_else(missing)?;
+        // A preview URL is nothing without its role.
+        if assignee == format!("!{}", dataset.id) {
+            datasets::publish::drop_preview(txn, &mut dataset)?;
+            datasets::put(txn, &dataset)?;
+            changes::dataset(txn, &app, dataset.id)?;
+        }
         let role = roles::by_id(txn, role)?.map(|it| it.name).unwrap_or_default();
         let point = titled(txn, &dataset)?;
         Ok(format!("Role {role} revoked for assignee {assignee} in {}", point.name))

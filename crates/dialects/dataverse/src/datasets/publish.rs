@@ -149,7 +149,6 @@ pub(crate) fn release_in(
     dataset.more.remove(datasets::curation::STATUS);
     version::put(txn, &released)?;
     datasets::put(txn, &dataset)?;
-    files::published(txn, dataset.id, released.ordinal, &now)?;
     crate::featured::remove_of_lost_files(txn, dataset.id)?;
     add_subjects(txn, app, &dataset, &released)?;
     let title = version::title_of(&released);

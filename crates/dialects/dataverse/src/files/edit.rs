@@ -230,6 +230,7 @@ pub(super) fn metadata_json(file: &DataFile, row: &Row) -> Value {
     map.into()
 }
 
+/// `POST /datasets/{id}/files/metadata`: describes several files of the newest version anew, all of them or none.
 async fn change_many(mut call: Call) -> Answer {
     let wanted = wanted::Wanted::of(&call)?;
     let list = call.json().await?;
@@ -248,11 +249,21 @@ async fn change_many(mut call: Call) -> Answer {
         let mut ids = ids;
         let dataset = wanted.find(txn)?;
         require_edit(txn, &editor.asker, &dataset)?;
+        let mut strangers = Vec::new();
+        for (id, _) in &changes {
+            let is_here = rows::data_file(txn, *id)?.is_some_and(|it| it.dataset == dataset.id)
+                && rows::of_file(txn, *id)?.iter().any(|it| it.until.is_none());
+            if !is_here {
+                strangers.push(*id);
+            }
+        }
+        if !strangers.is_empty() {
+            return Err(ApiError::bad_request(format!(
+                "The following dataFileIds are not part of the current version of the Dataset: {strangers:?}"
+            )));
+        }
         for (id, given) in &changes {
             let mut editing = Editing::begin(txn, &editor, &Wanted::number(*id), &mut ids)?;
-            if editing.found.dataset.id != dataset.id {
-                return Err(ApiError::bad_request(format!("The file {id} is not in the dataset.")));
-            }
             apply(txn, &editor, &mut editing, given, &mut ids)?;
         }
         Ok(())

@@ -289,12 +289,6 @@ pub(crate) fn has_restricted(view: &mut View<'_>, dataset: i64, ordinal: i64) ->
     Ok(view.first(&ROW, restricted)?.is_some())
 }
 
-/// Does nothing: rows of files need no change when a version is released.
-pub(crate) fn published(txn: &mut Txn<'_>, dataset: i64, ordinal: i64, now: &str) -> Result<(), ApiError> {
-    let _ = (txn, dataset, ordinal, now);
-    Ok(())
-}
-
 /// Returns the size of all files of a dataset in bytes, including the originals of tables.
 pub(crate) fn used_bytes(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiError> {
     let mut sum = 0;

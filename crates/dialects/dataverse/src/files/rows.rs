@@ -1,5 +1,7 @@
 //! Rows of files: the files of each version, and their changes.
 
+use std::collections::HashSet;
+
 use pinakes_store::{Direction, End, Expr, Kind, Query, Txn, View};
 use serde_json::Value;
 
@@ -7,8 +9,10 @@ use super::kinds::{AUXILIARY, DATA_FILE, DataFile, PENDING, PROVENANCE, REQUEST,
 use crate::error::ApiError;
 use crate::stored;
 
-/// Largest number that is tried as a suffix for a name that is taken.
+/// Numbers that are given to files of the same name lie below this.
 const NAMES: u32 = 100_000;
+/// Numbers that are looked up one by one, before all names are read.
+const TRIED_SINGLY: u32 = 16;
 
 /// Returns the condition of the rows of a version.
 pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
@@ -116,41 +120,70 @@ pub(crate) fn is_taken(view: &mut View<'_>, dataset: i64, path: &str) -> Result<
     Ok(view.first(&ROW, Expr::Is("openPath".into(), wanted.into()))?.is_some())
 }
 
-/// Returns the name, or the first of `name-1.ext`, `name-2.ext`, … that no open row in the folder has.
+/// Returns the name, or the first of `name-1.ext`, `name-2.ext`, … that no open row in the folder has. A name that ends
+/// in such a number already is counted on from there: `name-1.ext` becomes `name-2.ext`.
 pub(crate) fn free_label(
     view: &mut View<'_>,
     dataset: i64,
     directory: &str,
     label: &str,
 ) -> Result<String, ApiError> {
-    let path =
-        |label: &str| if directory.is_empty() { label.to_owned() } else { format!("{directory}/{label}") };
-    if !is_taken(view, dataset, &path(label))? {
+    let folder = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+    if !is_taken(view, dataset, &format!("{folder}{label}"))? {
         return Ok(label.to_owned());
     }
     let (stem, extension) = match label.rfind('.').filter(|at| 0 < *at) {
         Some(at) => label.split_at(at),
         None => (label, ""),
     };
-    let numbered = |n: u32| format!("{stem}-{n}{extension}");
-    // Exponential, then binary search: numbers are mostly taken from 1 on without gaps.
-    let (mut taken, mut free) = (0, 1);
-    while is_taken(view, dataset, &path(&numbered(free)))? {
-        (taken, free) = (free, free * 2);
-        if NAMES < free {
-            return Err(ApiError::bad_request(format!(
-                "There are too many files named {label} in the dataset."
-            )));
+    let (stem, first) = numbered(stem);
+    for n in first..first + TRIED_SINGLY {
+        if !is_taken(view, dataset, &format!("{folder}{stem}-{n}{extension}"))? {
+            return Ok(format!("{stem}-{n}{extension}"));
         }
     }
-    while taken + 1 < free {
-        let middle = taken.midpoint(free);
-        match is_taken(view, dataset, &path(&numbered(middle)))? {
-            true => taken = middle,
-            false => free = middle,
-        }
+    let taken = numbers(view, dataset, &format!("{folder}{stem}-"), extension)?;
+    let free = (first + TRIED_SINGLY..NAMES).find(|n| !taken.contains(n));
+    let free = free.ok_or_else(|| {
+        ApiError::bad_request(format!("There are too many files named {label} in the dataset."))
+    })?;
+    Ok(format!("{stem}-{free}{extension}"))
+}
+
+/// Returns a stem without its number, and the number that follows: 1 if it has none.
+fn numbered(stem: &str) -> (&str, u32) {
+    let parts = stem.rsplit_once('-').filter(|(before, _)| !before.is_empty());
+    let number = |digits: &str| match digits.bytes().all(|it| it.is_ascii_digit()) {
+        true => digits.parse::<u32>().ok().filter(|it| *it < NAMES),
+        false => None,
+    };
+    match parts.and_then(|(before, digits)| Some((before, number(digits)?))) {
+        Some((before, number)) => (before, number + 1),
+        None => (stem, 1),
     }
-    Ok(numbered(free))
+}
+
+/// Returns the numbers between `prefix` and `extension` in the paths of the dataset's open rows.
+fn numbers(
+    view: &mut View<'_>,
+    dataset: i64,
+    prefix: &str,
+    extension: &str,
+) -> Result<HashSet<u32>, ApiError> {
+    let prefix = format!("{dataset}/{prefix}");
+    // A digit follows the prefix, and `:` follows the digits.
+    let from = End::Included(format!("{prefix}0").into());
+    let end = End::Excluded(format!("{prefix}:").into());
+    let mut taken = HashSet::new();
+    view.for_each(&ROW, &Query::filter(Expr::Range("openPath".into(), from, end)), |record| {
+        if let Ok(row) = stored::parsed::<Row>(&record) {
+            let path = row.open_path.unwrap_or_default();
+            let number = path.strip_prefix(&prefix).and_then(|it| it.strip_suffix(extension));
+            taken.extend(number.and_then(|it| it.parse::<u32>().ok()));
+        }
+        std::ops::ControlFlow::Continue(())
+    })?;
+    Ok(taken)
 }
 
 /// Returns the row of a file in the dataset with the same contents.

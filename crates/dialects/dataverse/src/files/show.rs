@@ -200,8 +200,10 @@ async fn has_been_deleted(call: Call) -> Answer {
     envelope::ok(found.open_row().is_none())
 }
 
+/// `GET /files/{id}/versionDifferences?limit=&offset=`: how the file changed from version to version, newest first.
 async fn differences(call: Call) -> Answer {
     let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
+    let (limit, offset) = crate::datasets::show::window(&call)?;
     let read = move |view: &mut View<'_>| {
         let file = wanted.find(view)?;
         let found = Found::of(view, file)?;
@@ -224,7 +226,11 @@ async fn differences(call: Call) -> Answer {
         list.reverse();
         Ok(list)
     };
-    envelope::ok(call.db().read(Weight::Point, read).await?)
+    let all: Vec<Value> = call.db().read(Weight::Point, read).await?;
+    let n_all = u64::try_from(all.len()).unwrap_or(u64::MAX);
+    let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+    let take = limit.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    envelope::page(n_all, all.into_iter().skip(skip).take(take).collect())
 }
 
 fn difference(

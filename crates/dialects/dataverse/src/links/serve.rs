@@ -77,11 +77,14 @@ async fn unlink_collection(call: Call) -> Answer {
         let (linked, target) = (collections::find(txn, &id)?, collections::find(txn, &target)?);
         permissions::require(txn, &asker, target.place(), Permission::LinkDataverse)?;
         if txn.delete(&LINK, &links::id_of(linked.id, target.id))?.is_none() {
-            return Err(ApiError::forbidden("Dataverse linking dataverse not found."));
+            return Err(ApiError::not_found(format!(
+                "Dataverse linking dataverse with dataverse ID {} and dataverse linking dataverse ID {} not found.",
+                linked.id, target.id
+            )));
         }
         changes::collection(txn, &app, linked.id)?;
         changes::below(txn, &app, linked.id)?;
-        Ok(format!("Link from Dataverse {} to linked Dataverse {} deleted", target.alias, linked.alias))
+        Ok(format!("Link from Dataverse {} to linked Dataverse {} deleted", linked.alias, target.alias))
     };
     envelope::message(call.db().write(write).await?)
 }
@@ -235,7 +238,10 @@ async fn unlink_dataset(call: Call) -> Answer {
         let (dataset, target) = (wanted.find(txn)?, collections::find(txn, &target)?);
         permissions::require(txn, &asker, target.place(), Permission::LinkDataset)?;
         if txn.delete(&LINK, &links::id_of(dataset.id, target.id))?.is_none() {
-            return Err(ApiError::not_found("Dataset linking dataverse not found."));
+            return Err(ApiError::not_found(format!(
+                "Dataset linking dataverse with dataset ID {} and dataset linking dataverse ID {} not found.",
+                dataset.id, target.id
+            )));
         }
         changes::dataset(txn, &app, dataset.id)?;
         Ok(format!("Link from Dataset {} to linked Dataverse {} deleted", dataset.id, target.alias))

@@ -152,14 +152,17 @@ async fn delete_built_in(call: Call) -> Answer {
     envelope::message(format!("role {name} deleted."))
 }
 
-/// Lists the roles by which the caller can filter their data: those that they hold anywhere, or the built-in ones for
-/// superusers.
+/// Lists the roles by which the caller can filter their data: those that they hold anywhere, or all for superusers.
 async fn selectable(call: Call) -> Answer {
     call.asker.user()?;
     let asker = call.asker.clone();
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
         if asker.is_superuser() {
-            return Ok(roles::built_in().iter().map(Role::json).collect());
+            let own: Vec<Role> = stored::find(view, &ROLE, &Query::filter(Expr::All))?;
+            let mut all: Vec<Role> = roles::built_in();
+            all.extend(own.into_iter().filter(|it| BUILT_IN.iter().all(|built_in| built_in.id != it.id)));
+            all.sort_by_key(|it| it.id);
+            return Ok(all.iter().map(Role::json).collect());
         }
         let mut held: Vec<i64> = Vec::new();
         for grant in grants::grants_to(view, &[asker.identifier()])? {

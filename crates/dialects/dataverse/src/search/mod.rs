@@ -7,6 +7,7 @@ pub(crate) mod moment;
 pub(crate) mod place;
 pub(crate) mod query;
 pub(crate) mod show;
+mod tokens;
 pub(crate) mod visible;
 
 use pinakes_store::{Direction, Expr, Query, View, Weight};

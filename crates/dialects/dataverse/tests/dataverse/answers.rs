@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::server::{Failure, Server};
 
 /// A call: method, path, body, and the expected status and part of the answer.
-type Case<'a> = (&'a str, String, Value, u16, &'a str);
+pub(crate) type Case<'a> = (&'a str, String, Value, u16, &'a str);
 
 /// Makes the calls of one caller, one after another. A body that is not a text is sent as JSON.
-async fn check(server: &Server, key: &str, cases: &[Case<'_>]) -> Result<(), Failure> {
+pub(crate) async fn check(server: &Server, key: &str, cases: &[Case<'_>]) -> Result<(), Failure> {
     for (method, path, body, status, told) in cases {
         let got = match body {
             Value::Null => server.send(key, method, path, "", Body::empty()).await?,

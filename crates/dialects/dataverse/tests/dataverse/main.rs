@@ -3,6 +3,7 @@
 mod accounts;
 mod answers;
 mod deposits;
+mod details;
 mod every_route;
 mod files;
 mod groups;
