@@ -20,7 +20,22 @@ pub(crate) fn warn(line: impl AsRef<str>) {
 
 /// Prints an error with its causes.
 pub(crate) fn complain(error: &anyhow::Error) {
-    warn(format!("error: {error:#}"));
+    warn(format!("error: {}", with_causes(error)));
+}
+
+/// Returns the message of an error and those of its causes, except where a message ends with its cause already.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.ends_with(&cause) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&cause);
+    }
+    text
 }
 
 /// Returns whether the reader of our output is gone, as `head` does: not an error.
@@ -107,6 +122,20 @@ mod tests {
             assert_eq!(thousands(number), text);
         }
         assert_eq!((counted(1, "user"), counted(2, "user")), ("1 user".to_owned(), "2 users".to_owned()));
+    }
+
+    #[test]
+    fn a_cause_is_printed_once() {
+        for (messages, expected) in [
+            (&["disk full"][..], "disk full"),
+            (&["disk full", "t.sqlite: disk full", "no write"], "no write: t.sqlite: disk full"),
+            (&["line 3", "not JSON"], "not JSON: line 3"),
+        ] {
+            let mut list = messages.iter();
+            let first = anyhow::Error::msg(*list.next().expect("a message"));
+            let error = list.fold(first, |error, message| error.context(*message));
+            assert_eq!(with_causes(&error), expected);
+        }
     }
 
     #[test]
