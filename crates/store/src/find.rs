@@ -18,8 +18,8 @@ const HELD_STEP_BYTES: u64 = 256 << 10;
 impl View<'_> {
     /// Returns the records of a query.
     ///
-    /// Errors: more rows or bytes than [`Limits::page_rows`] and [`Limits::page_bytes`] allow, or than all requests
-    /// together may hold ([`Limits::held_bytes`]).
+    /// Errors: more rows or bytes than [`crate::Limits::page_rows`] and [`crate::Limits::page_bytes`] allow, or than
+    /// all requests together may hold ([`crate::Limits::held_bytes`]).
     pub fn find(&mut self, kind: &'static Kind, query: &Query) -> Result<Vec<Record>> {
         let limits = self.shared.limits.clone();
         let (mut list, mut n_bytes, mut is_over) = (Vec::new(), 0_u64, false);

@@ -1,7 +1,7 @@
 //! OAI-PMH 2.0, the side of the provider: arguments checked, answers written, lists continued.
 //!
-//! A program gives [`answer`] the arguments of a request and a [`Repository`], which knows the records. All rules of the
-//! protocol are here: which arguments a verb takes, what dates look like, what is refused with which code, how a
+//! A program gives [`answer()`] the arguments of a request and a [`Repository`], which knows the records. All rules of
+//! the protocol are here: which arguments a verb takes, what dates look like, what is refused with which code, how a
 //! document, a header and a resumption token are written. How a page of records is found, and in which metadata formats
 //! a record is described, is the repository's.
 //!

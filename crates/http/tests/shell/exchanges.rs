@@ -9,19 +9,13 @@ use std::path::Path;
 
 use crate::common::{Failure, Outcome, Server};
 use pinakes_store::Limits;
+use pinakes_test_support::golden;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn golden() -> Outcome {
     let limits = Limits { body_bytes: 1000, header_bytes: 10_000, json_depth: 8, ..Limits::default() };
     let server = Server::start(limits).await?;
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange");
-    let mut cases = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        cases.push(entry?.path());
-    }
-    cases.retain(|it| it.extension().is_some_and(|it| it == "in"));
-    cases.sort();
-    assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
+    let cases = golden::cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange"), "in");
     for case in cases {
         check(&server, &case).await?;
     }
@@ -30,12 +24,7 @@ async fn golden() -> Outcome {
 
 async fn check(server: &Server, case: &Path) -> Outcome {
     let answer = readable(&server.exchange(&request(&fs::read_to_string(case)?)?).await?);
-    let expected = case.with_extension("out");
-    if std::env::var_os("BLESS").is_some() {
-        return Ok(fs::write(expected, answer)?);
-    }
-    assert_eq!(answer, fs::read_to_string(expected)?, "{}", case.display());
-    Ok(())
+    Ok(golden::compare(&case.with_extension("out"), &answer)?)
 }
 
 /// Returns the bytes that a `.in` file stands for.

@@ -53,8 +53,7 @@ fn shown_field(it: &Value, described: &[Field]) -> Option<ShownField> {
     let has_more = |value: &Value, above: &str| {
         value.as_object().is_some_and(|parts| parts.keys().any(|part| part.as_str() != above))
     };
-    if SHOWN_ABOVE.iter().any(|(above, part)| name == *above && !values.iter().any(|it| has_more(it, *part)))
-    {
+    if SHOWN_ABOVE.iter().any(|(above, part)| name == *above && !values.iter().any(|it| has_more(it, part))) {
         return None;
     }
     let lines = values.iter().map(|value| match value {

@@ -22,9 +22,12 @@ const FILES_MAX: usize = 1_000;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// What a request has found in the folders of galleries, by scope and reference: each folder is listed once, so a page
-/// and its ETag are of the same files.
+/// and its entity tag are of the same files.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Listed(Arc<Mutex<HashMap<(String, String), Arc<[Descriptor]>>>>);
+pub(crate) struct Listed(Arc<Mutex<HashMap<Place, Arc<[Descriptor]>>>>);
+
+/// Scope and reference of an occurrence.
+type Place = (String, String);
 
 /// Location of the galleries of a map.
 #[derive(Debug, Clone, Copy)]

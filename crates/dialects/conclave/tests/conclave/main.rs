@@ -25,6 +25,7 @@ use std::fs;
 use std::path::Path;
 
 use http::HeaderMap;
+use pinakes_test_support::golden;
 
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
@@ -72,24 +73,11 @@ async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
         writeln!(out, "{}\n", shown(&body).replace(&server.csrf(), "CSRF"))?;
         answers.push(headers);
     }
-    let expected = case.with_extension("out");
-    if std::env::var_os("BLESS").is_some() && engine == Engine::Sqlite {
-        return Ok(fs::write(expected, out)?);
-    }
-    let wanted = fs::read_to_string(&expected).unwrap_or_default();
-    if wanted == out {
+    // The first engine's answers are what the other must give, too.
+    if golden::is_blessing() && engine != Engine::Sqlite {
         return Ok(());
     }
-    let line = wanted.lines().zip(out.lines()).position(|(a, b)| a != b);
-    let line = line.unwrap_or_else(|| wanted.lines().count().min(out.lines().count()));
-    Err(format!(
-        "{}, line {}:\n  expected {}\n  found    {}",
-        expected.display(),
-        line + 1,
-        wanted.lines().nth(line).unwrap_or("the end"),
-        out.lines().nth(line).unwrap_or("the end"),
-    )
-    .into())
+    Ok(golden::compare(&case.with_extension("out"), &out)?)
 }
 
 /// Returns a body as text, without the sequence numbers in revision ids, which differ between engines.
@@ -106,11 +94,7 @@ fn shown(body: &[u8]) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchanges() -> Result<(), Failure> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange");
-    let mut cases: Vec<_> = fs::read_dir(folder)?.flatten().map(|it| it.path()).collect();
-    cases.retain(|it| it.extension().is_some_and(|it| it == "http"));
-    cases.sort();
-    assert!(cases.len() >= 4, "no cases found: a moved folder would pass silently");
+    let cases = golden::cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange"), "http");
     for engine in Engine::all() {
         for case in &cases {
             check(case, engine).await.map_err(|error| format!("{}: {error}", engine.name()))?;

@@ -122,7 +122,7 @@ fn check_box(registry: &Registry, field: &Field, faults: &mut Vec<Fault>) {
 /// Returns whether a box that begins at `west` lies across the 180th meridian. One that would be wider than half of the
 /// globe is taken for a box whose sides were exchanged.
 fn crosses_180(west: f64, east: f64) -> bool {
-    0.0 <= west && west <= 180.0 && -180.0 <= east && east <= 0.0 && east + 360.0 - west < 180.0
+    (0.0..=180.0).contains(&west) && (-180.0..=0.0).contains(&east) && east + 360.0 - west < 180.0
 }
 
 fn missing(ty: &FieldType, message: String) -> Fault {

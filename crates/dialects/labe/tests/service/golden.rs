@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pinakes_labe::ShelfUse;
+use pinakes_test_support::golden;
 
 use crate::server::{Content, Failure, Server};
 
@@ -40,10 +41,8 @@ fn folder() -> PathBuf {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_as_recorded() -> Result<(), Failure> {
     let server = Server::start(&content()?, |_| {}).await?;
-    let n_cases = check_all(&server).await?;
-    server.stop().await?;
-    assert!(0 < n_cases, "no cases found: a moved folder would pass silently");
-    Ok(())
+    check_all(&server).await?;
+    server.stop().await
 }
 
 /// Answers are the same when everything is streamed by a reading thread.
@@ -62,18 +61,13 @@ async fn answers_without_the_shelf_are_the_same() -> Result<(), Failure> {
     server.stop().await
 }
 
-async fn check_all(server: &Server) -> Result<usize, Failure> {
-    let mut n_cases = 0;
+async fn check_all(server: &Server) -> Result<(), Failure> {
     for area in ["labed", "opencitations"] {
-        for entry in fs::read_dir(folder().join(area))? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|it| it == "in") {
-                check(server, &path).await?;
-                n_cases += 1;
-            }
+        for case in golden::cases(&folder().join(area), "in") {
+            check(server, &case).await?;
         }
     }
-    Ok(n_cases)
+    Ok(())
 }
 
 async fn check(server: &Server, path: &Path) -> Result<(), Failure> {
@@ -91,14 +85,7 @@ async fn check(server: &Server, path: &Path) -> Result<(), Failure> {
         told.push_str(&without_changing(&answer.body));
         told.push_str("\n\n");
     }
-    let out = path.with_extension("out");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&out, told)?;
-        return Ok(());
-    }
-    let expected = fs::read_to_string(&out)?;
-    assert_eq!(told, expected, "{}", path.display());
-    Ok(())
+    Ok(golden::compare(&path.with_extension("out"), &told)?)
 }
 
 /// Replaces times and process numbers by 0.

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use jsonschema::Validator;
+use pinakes_test_support::exchange;
 use serde_json::{Value, json};
 
+use crate::cases;
 use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
-use crate::{cases, requests};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_documented_operation_is_served() -> Result<(), Failure> {
@@ -138,7 +139,7 @@ async fn exchanges_are_as_documented() -> Result<(), Failure> {
     let mut all = BTreeSet::new();
     let mut n_compared = 0;
     let mut operations = None;
-    for case in cases()? {
+    for case in cases() {
         let server = Server::start(Engine::Sqlite, site()).await?;
         if operations.is_none() {
             operations = Some(described(&server.mount.openapi)?);
@@ -148,7 +149,7 @@ async fn exchanges_are_as_documented() -> Result<(), Failure> {
         // allows.
         let is_old = case.file_stem().is_some_and(|it| it == "of_4_27");
         let mut answers: Vec<Value> = Vec::new();
-        for request in requests(&fs::read_to_string(&case)?) {
+        for request in exchange::requests(&fs::read_to_string(&case)?) {
             let request = server.filled(&request, &answers)?;
             server.clock.advance_ms(1_000);
             let mut out = String::new();

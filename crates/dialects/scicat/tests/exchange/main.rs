@@ -34,6 +34,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pinakes_test_support::{exchange, golden};
 use serde_json::Value;
 
 use engine::Engine;
@@ -45,7 +46,7 @@ async fn check(engine: Engine, case: &Path) -> Result<(), Failure> {
     let server = Server::start(engine, site()).await?;
     let mut answers: Vec<Value> = Vec::new();
     let mut out = String::new();
-    for request in requests(&text) {
+    for request in exchange::requests(&text) {
         let request = server.filled(&request, &answers)?;
         server.clock.advance_ms(1_000);
         writeln!(out, "> {}", request.lines().next().unwrap_or_default())?;
@@ -53,62 +54,16 @@ async fn check(engine: Engine, case: &Path) -> Result<(), Failure> {
         out.push('\n');
         answers.push(serde_json::from_slice(&body).unwrap_or_default());
     }
-    let expected = case.with_extension("out");
-    if std::env::var_os("BLESS").is_some() {
-        return Ok(fs::write(expected, out)?);
-    }
-    let wanted = fs::read_to_string(&expected).unwrap_or_default();
-    let line = wanted.lines().zip(out.lines()).position(|(a, b)| a != b);
-    let line = line.unwrap_or_else(|| wanted.lines().count().min(out.lines().count()));
-    if wanted == out {
-        return Ok(());
-    }
-    Err(format!(
-        "{}, line {}:\n  expected {}\n  found    {}",
-        expected.display(),
-        line + 1,
-        wanted.lines().nth(line).unwrap_or("the end"),
-        out.lines().nth(line).unwrap_or("the end"),
-    )
-    .into())
+    Ok(golden::compare(&case.with_extension("out"), &out)?)
 }
 
-/// Returns the requests of a case, without comments.
-fn requests(text: &str) -> Vec<String> {
-    let mut list = vec![String::new()];
-    for line in text.lines().filter(|it| !it.starts_with('#')) {
-        match (line.trim().is_empty(), list.last_mut()) {
-            (true, _) => list.push(String::new()),
-            (false, Some(request)) => {
-                request.push_str(line);
-                request.push('\n');
-            }
-            (false, None) => {}
-        }
-    }
-    list.retain(|it| !it.is_empty());
-    list
-}
-
-fn cases() -> Result<Vec<PathBuf>, Failure> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange");
-    let mut cases = Vec::new();
-    for folder in fs::read_dir(root)? {
-        for entry in fs::read_dir(folder?.path())? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|it| it == "http") {
-                cases.push(path);
-            }
-        }
-    }
-    cases.sort();
-    Ok(cases)
+fn cases() -> Vec<PathBuf> {
+    golden::cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange"), "http")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchanges() -> Result<(), Failure> {
-    let cases = cases()?;
-    assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
+    let cases = cases();
     let mut failures = Vec::new();
     for engine in Engine::all() {
         for case in &cases {

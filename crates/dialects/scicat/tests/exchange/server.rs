@@ -13,6 +13,7 @@ use pinakes_http::{AskedUri, Context, Mount, TenantChoice};
 use pinakes_scicat::testing::Testing;
 use pinakes_scicat::{KINDS, Settings};
 use pinakes_store::{Catalogue, Kind, Limits, Tenant};
+use pinakes_test_support::exchange;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -83,26 +84,18 @@ impl Server {
 
     /// Replaces each `{{…}}` by its value.
     pub(crate) fn filled(&self, request: &str, answers: &[Value]) -> Result<String, Failure> {
-        let (mut filled, mut rest) = (String::new(), request);
-        while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").ok_or("an open {{")?;
-            filled.push_str(before);
+        exchange::filled(request, |before, name| {
             let value = match name.split_once('.') {
-                Some((index, field)) => {
-                    let answer =
-                        answers.get(index.parse::<usize>()?.wrapping_sub(1)).ok_or("no such answer")?;
+                Some((number, field)) => {
+                    let answer = exchange::numbered(answers, number)?;
                     let found = answer.pointer(&format!("/{}", field.replace('.', "/")));
                     found.and_then(Value::as_str).ok_or(format!("{name} is no text in {answer}"))?.to_owned()
                 }
                 None => self.ids.get(name).ok_or(format!("no user {name}"))?.clone(),
             };
-            let is_in_path = !filled.contains('\n');
-            let encoded = utf8_percent_encode(&value, NON_ALPHANUMERIC).to_string();
-            filled.push_str(if is_in_path { &encoded } else { &value });
-            rest = after;
-        }
-        filled.push_str(rest);
-        Ok(filled)
+            let is_in_path = !before.contains('\n');
+            Ok(if is_in_path { utf8_percent_encode(&value, NON_ALPHANUMERIC).to_string() } else { value })
+        })
     }
 
     /// Returns the number of file lists that belong to no block.

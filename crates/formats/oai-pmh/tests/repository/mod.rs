@@ -25,7 +25,7 @@ impl Shelf {
         Header {
             identifier: format!("oai:example.org:{n}"),
             changed_ms: BEGIN_MS + days * DAY_MS + 3_661_000,
-            sets: if n % 2 == 0 { vec!["s0".to_owned()] } else { Vec::new() },
+            sets: if n.is_multiple_of(2) { vec!["s0".to_owned()] } else { Vec::new() },
             is_deleted: n == 2,
         }
     }
