@@ -11,7 +11,6 @@ use crate::{Expr, FacetCount, Kind, Query, Record, Result, StoreError, View};
 const STEP_RECORDS: usize = 256;
 /// Keys held at once when a query asks for everything in insertion order.
 const STEP_KEYS: u64 = 16_384;
-
 /// Bytes of a list being collected that are not charged to the budget yet.
 const HELD_STEP_BYTES: u64 = 256 << 10;
 
