@@ -23,6 +23,7 @@ use crate::scenario::conclave_pages::ConclavePagesArgs;
 use crate::scenario::dataverse_deposit::DataverseDepositArgs;
 use crate::scenario::folio_desk::FolioDeskArgs;
 use crate::scenario::folio_import::arguments::FolioImportArgs;
+use crate::scenario::folio_search::FolioSearchArgs;
 use crate::scenario::http::HttpArgs;
 use crate::scenario::labe::LabeArgs;
 use crate::scenario::labe_data::LabeDataArgs;
@@ -31,8 +32,8 @@ use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
 use crate::scenario::scicat_reads::ScicatReadsArgs;
 use crate::scenario::search::SearchArgs;
 use crate::scenario::{
-    conclave_load, conclave_pages, dataverse_deposit, folio_desk, folio_import, http, labe, labe_data,
-    scicat_ingest, scicat_origdatablocks, scicat_reads, search, seconds,
+    conclave_load, conclave_pages, dataverse_deposit, folio_desk, folio_import, folio_search, http, labe,
+    labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads, search, seconds,
 };
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
@@ -69,6 +70,8 @@ pub enum Command {
     FolioDesk(FolioDeskArgs),
     /// FOLIO: import MARC authorities, also with concurrent desks and in several tenants.
     FolioImport(FolioImportArgs),
+    /// FOLIO: words, people, subjects, facets and windows of lists over many instances.
+    FolioSearch(FolioSearchArgs),
     /// Conclave: load an Open Directory of generated topics.
     ConclaveLoad(ConclaveLoadArgs),
     /// Conclave: the page of one topic and of random topics.
@@ -188,6 +191,7 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
         Command::DataverseDeposit(args) => conclude(dataverse_deposit::run(args, &stop).await?),
         Command::FolioDesk(args) => conclude(folio_desk::run(args, &stop).await?),
         Command::FolioImport(args) => conclude(folio_import::run(args, &stop).await?),
+        Command::FolioSearch(args) => conclude(folio_search::run(args, &stop).await?),
         Command::ConclaveLoad(args) => conclude(conclave_load::run(args, &stop).await?),
         Command::ConclavePages(args) => conclude(conclave_pages::run(args, &stop).await?),
         Command::Http(args) => conclude(http::run(args, &stop).await?),

@@ -17,8 +17,8 @@ use pinakes_bench::compare::compare;
 use pinakes_bench::result::{Ended, RunResult, StepKind};
 use pinakes_bench::runner::Finished;
 use pinakes_bench::scenario::{
-    dataverse_deposit, folio_desk, folio_import, http, labe, labe_data, scicat_ingest, scicat_origdatablocks,
-    scicat_reads, search,
+    dataverse_deposit, folio_desk, folio_import, folio_search, http, labe, labe_data, scicat_ingest,
+    scicat_origdatablocks, scicat_reads, search,
 };
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
@@ -41,6 +41,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
         Command::DataverseDeposit(args) => dataverse_deposit::run(&args, stop).await,
         Command::FolioDesk(args) => folio_desk::run(&args, stop).await,
         Command::FolioImport(args) => folio_import::run(&args, stop).await,
+        Command::FolioSearch(args) => folio_search::run(&args, stop).await,
         Command::ScicatReads(args) => scicat_reads::run(&args, stop).await,
         Command::Search(args) => search::run(&args, stop).await,
         Command::ScicatIngest(args) => scicat_ingest::run(&args, stop).await,
@@ -632,6 +633,30 @@ async fn searches_are_asked_one_by_one_and_together() {
         assert!(step.total.n_ok > 0, "{}", step.name);
     }
     assert!(datasets.lock().unwrap().is_empty(), "the data was left behind");
+}
+
+#[tokio::test]
+async fn a_library_is_searched_and_left_as_it_was() {
+    let library = Library::default();
+    let server = TestServer::start(folio::router(&library));
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let mut words =
+        vec!["folio-search", "--url", &url, "--out", folder, "--tenant", "diku", "--username", "ann"];
+    words.extend(["--password", PASSWORD, "--instances", "1200", "--connections", "4", "--step-s", "0.1"]);
+    words.extend(["--warmup-s", "0.05", "--no-ceiling"]);
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    let n_crowded = result.steps.iter().filter(|step| step.labels["connections"] == "4").count();
+    assert_eq!((n_crowded, result.steps.len()), (3, 18));
+    for step in &result.steps {
+        assert_eq!(step.total.n_errors, 0, "{:?}", step.total.messages);
+        assert!(step.total.n_ok > 0, "{}", step.name);
+    }
+    let shelf = library.lock().unwrap();
+    assert_eq!(shelf.n_batched, 1_200);
+    assert!(shelf.records.is_empty(), "the data was left behind");
 }
 
 #[tokio::test]

@@ -126,13 +126,23 @@ impl Refusal {
         }
     }
 
-    /// Returns the message for the client. Internal faults are described only in the log.
+    /// Returns the message for the client. Internal faults, and where data are, are described only in the log.
     pub fn message(&self) -> String {
         if self.status() == StatusCode::INTERNAL_SERVER_ERROR {
             Self::Panic.to_string()
+        } else if self.is_newer_format() {
+            "the data were written by a newer version of this server; its log has the details".to_owned()
         } else {
             self.to_string()
         }
+    }
+
+    fn is_newer_format(&self) -> bool {
+        matches!(
+            self,
+            Self::Store(StoreError::Newer { .. })
+                | Self::Accounts(AccountsError::Store(StoreError::Newer { .. }))
+        )
     }
 
     /// Makes the answer where no dialect's shape applies: `{"error":{"status":404,"message":"…"}}`.
@@ -155,10 +165,11 @@ impl Refusal {
         response
     }
 
-    /// Writes internal faults to the log; client errors are in the access log already.
+    /// Writes what an operator has to mend to the log; client errors are in the access log already.
     pub fn log(&self) {
         // A panic was logged where it was caught.
-        if self.status() == StatusCode::INTERNAL_SERVER_ERROR && !matches!(self, Self::Panic) {
+        let is_fault = self.status() == StatusCode::INTERNAL_SERVER_ERROR && !matches!(self, Self::Panic);
+        if is_fault || self.is_newer_format() {
             tracing::error!(error = %self, "request failed");
         }
     }
@@ -184,6 +195,7 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
         | StoreError::Conflict(_)
         | StoreError::Unavailable(_)
         | StoreError::Uncertain(_)
+        | StoreError::Newer { .. }
         | StoreError::TooLong => StatusCode::SERVICE_UNAVAILABLE,
         StoreError::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
@@ -236,5 +248,22 @@ impl From<AccountsError> for Refusal {
 impl From<JsonFault> for Refusal {
     fn from(fault: JsonFault) -> Self {
         Self::Json(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_format_is_no_fault_and_its_place_stays_in_the_log() {
+        let newer = || StoreError::Newer { place: "/var/lib/pinakes/a.db".into(), found: 9, known: 4 };
+        for refusal in [Refusal::from(newer()), Refusal::from(AccountsError::Store(newer()))] {
+            assert_eq!(refusal.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(
+                refusal.message(),
+                "the data were written by a newer version of this server; its log has the details"
+            );
+        }
     }
 }

@@ -9,7 +9,8 @@ use crate::columns::{many_table, one_columns};
 use crate::counters::{ALL_CLASSES, CHANGES, RECORDS, is_behind};
 use crate::document::Taken;
 use crate::pending_links;
-use crate::session::{Flavour, Row};
+use crate::row::Row;
+use crate::session::Flavour;
 use crate::whole_lists;
 use crate::{Arity, Column, Kind, Result, View, index};
 

@@ -15,7 +15,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::session::{Flavour, Row};
+use crate::row::Row;
+use crate::session::Flavour;
 use crate::{Result, StoreError, Tenant, Txn, View};
 
 /// A job that its owner may work on until `until_ms`, unless it renews.

@@ -66,7 +66,8 @@ pub struct Limits {
     pub readers: usize,
     /// Page cache of one connection, in KiB (8 MiB). Most pages come from the mapped file.
     pub page_cache_kib: u32,
-    /// How much of a tenant's file may be memory-mapped, in bytes (1 TiB).
+    /// How much of a tenant's file may be memory-mapped, in bytes (1 TiB). A file larger than half of the memory that the
+    /// process may use is not mapped.
     pub map_bytes: u64,
     /// Maximum number of sessions that one server opens to a PostgreSQL database, over all tenants (32).
     pub database_sessions: usize,

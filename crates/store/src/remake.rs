@@ -28,8 +28,6 @@ use crate::counters;
 use crate::document::{Document, class_of, class_text};
 use crate::error::outdated;
 use crate::kind::{differ_in_indexes_only, sections};
-use crate::pending_links;
-use crate::schema::{self, Changed};
 use crate::session::{Flavour, Session};
 use crate::{Class, Column, Facet, Index, Kind, Record, Result, StoreError, Text};
 
@@ -283,8 +281,22 @@ pub(crate) fn not_yet(kind: &'static Kind) -> StoreError {
     StoreError::Remaking { kind: kind.name, retry_after_s: RETRY_AFTER_S }
 }
 
-/// Begins the rebuild of a kind unless it has begun, in the current short transaction.
-pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Remake> {
+/// A kind whose tables do not match its declaration.
+pub(crate) struct Changed {
+    pub(crate) kind: &'static Kind,
+    /// The declaration that its tables were created from.
+    pub(crate) declaration: String,
+    /// The tables of its many-valued columns at that time, in the embedded engine.
+    pub(crate) tables: String,
+}
+
+/// Begins the rebuild of a kind unless it has begun, in the current short transaction. `reshape` brings the tables into
+/// line with the declaration, as the engine does it, and returns the columns that are still to be emptied.
+pub(crate) fn begin(
+    session: &mut Session<'_>,
+    changed: &Changed,
+    reshape: impl FnOnce(&mut Session<'_>, &Changed, &Reshaped) -> Result<Vec<String>>,
+) -> Result<Remake> {
     let kind = changed.kind;
     let was_under_way = changed.declaration == UNDER_WAY;
     let mut former = changed.declaration.clone();
@@ -306,23 +318,7 @@ pub(crate) fn begin(session: &mut Session<'_>, changed: &Changed) -> Result<Rema
         counters::unmark_behind(session, kind.name)?;
         remake.facets = kind.facets.iter().map(|it| it.name.to_owned()).collect();
     }
-    let reshaped = Reshaped::of(kind, &remake);
-    if let Session::Postgres(_) = session {
-        crate::postgres::schema::reshape(session, kind, &reshaped)?;
-    } else {
-        remake.gone = schema::reshape(session, changed, &reshaped)?;
-        schema::know(session, kind, UNDER_WAY)?;
-        if remake.links {
-            pending_links::forget(session, kind.name)?;
-        }
-        let sql = format!(
-            "DELETE FROM facet_list WHERE kind = ?1 AND NOT ({})",
-            session.flavour().in_set("facet", 2)
-        );
-        let is_made = |it: &&Facet| !remake.facets.iter().any(|name| name == it.name);
-        let made = kind.facets.iter().filter(is_made).map(|it| it.name.into()).collect();
-        session.execute(&sql, &[kind.name.into(), Cell::Set(made)])?;
-    }
+    remake.gone = reshape(session, changed, &Reshaped::of(kind, &remake))?;
     // A program that only knows other indexes reads and writes the same.
     if was_under_way || remake.has_work() || !differ_in_indexes_only(&former, &remake.declaration) {
         let sql = "INSERT INTO meta (name, value) VALUES ('declared', 1) \
@@ -351,6 +347,10 @@ pub(crate) struct Reshaped {
     pub(crate) words: bool,
     /// Whether an old column of words is dropped.
     pub(crate) drops_words: bool,
+    /// Facets whose counts are kept.
+    pub(crate) facets: Vec<&'static Facet>,
+    /// Whether links are rebuilt.
+    pub(crate) links: bool,
 }
 
 impl Reshaped {
@@ -361,6 +361,12 @@ impl Reshaped {
             indexes: kind.indexes.iter().enumerate().filter(stays).map(|it| it.1).collect(),
             words: remake.words && kind.text != Text::None,
             drops_words: remake.words,
+            facets: kind
+                .facets
+                .iter()
+                .filter(|it| !remake.facets.iter().any(|name| name == it.name))
+                .collect(),
+            links: remake.links,
         }
     }
 

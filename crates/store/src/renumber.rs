@@ -12,8 +12,8 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value as Json;
 
 use crate::document::{class_of, class_text};
+use crate::format::refuse_company;
 use crate::kind::differ_in_indexes_only;
-use crate::schema::refuse_company;
 use crate::session::{Flavour, Session};
 use crate::users::Users;
 use crate::{Kind, Result, StoreError};

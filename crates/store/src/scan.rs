@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use self::lead::Lead;
+use self::lead::{Choice, Lead};
 use self::sorting::Sorting;
 use crate::cell::Cell;
 use crate::columns::one_columns;
@@ -198,12 +198,16 @@ impl Scan {
         explain::note(|| format!("{} {what}: {}", self.kind.name, how()));
     }
 
+    fn choice(&self) -> Choice<'_> {
+        Choice { kind: self.kind, query: &self.query, plan: &self.plan }
+    }
+
     fn keys_by_engine(
         &mut self,
         view: &mut View<'_>,
         order: &[(&'static str, Direction)],
     ) -> Result<Vec<i64>> {
-        let leads = self.leads(view, order)?;
+        let leads = self.choice().leads(view, order)?;
         if leads.is_nothing {
             return Ok(Vec::new());
         }
@@ -217,7 +221,7 @@ impl Scan {
             if let Some(keys) = self.keys_by_index(view, 0)? {
                 return Ok(keys);
             }
-            let safe = self.safe_lead(view, leads)?;
+            let safe = self.choice().safe_lead(view, leads)?;
             let keys = self.keys_through(view, order, &safe);
             self.note("rows", || safe.named());
             return keys;
@@ -258,7 +262,7 @@ impl Scan {
         if view.session.flavour() == Flavour::Postgres {
             return Ok(self.plan.residual.is_none() && !self.plan.has_text && self.is_narrow(order));
         }
-        let leads = self.leads(view, order)?;
+        let leads = self.choice().leads(view, order)?;
         Ok(leads.is_cheap(self.plan.residual.is_none()))
     }
 

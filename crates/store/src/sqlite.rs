@@ -13,6 +13,7 @@ mod flush;
 mod keeper;
 mod presence;
 mod queue;
+pub(crate) mod schema;
 #[cfg(test)]
 mod simulation;
 mod writer;
@@ -37,12 +38,13 @@ use crate::caution::Caution;
 use crate::folders::{self, folder_of};
 use crate::index::{self, Builder, Indexes};
 use crate::jobs::{Job, Look, Statistics};
+use crate::memory;
 use crate::pace::Pace;
 use crate::remake;
 use crate::session::{Session, State};
 use crate::users::Users;
 use crate::view::Shared;
-use crate::{Limits, Result, StoreError, View, pending_links, schema, whole_lists};
+use crate::{Limits, Result, StoreError, View, pending_links, whole_lists};
 
 /// Page size of a new database in bytes: bodies of a few KB fit, and a page is written whole even if only one index
 /// entry in it changes.
@@ -51,6 +53,11 @@ const PAGE_BYTES: u32 = 8 << 10;
 const STATEMENTS: usize = 512;
 /// Size of the writer's page cache, as a multiple of a reader's: the pages that a batch changes must fit in it.
 const WRITER_CACHES: i64 = 8;
+
+/// Files up to this share of memory are mapped: one over so much.
+const MAPPED_SHARE: u64 = 2;
+/// Reads of a connection after which it looks at the size of the file again.
+const READS_BETWEEN_LOOKS: u32 = 10_000;
 
 /// One tenant's file, open.
 pub(crate) struct Sqlite {
@@ -73,6 +80,8 @@ pub(crate) struct Sqlite {
 struct Reader {
     connection: Connection,
     pace: Pace,
+    /// Reads since the last look at the size of the file.
+    n_reads: u32,
 }
 
 impl Sqlite {
@@ -244,7 +253,12 @@ impl Sqlite {
 
     fn take_reader(&self) -> Result<Reader> {
         let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(reader) = idle {
+        if let Some(mut reader) = idle {
+            reader.n_reads += 1;
+            if reader.n_reads == READS_BETWEEN_LOOKS {
+                reader.n_reads = 0;
+                map(&reader.connection, &self.path, &self.shared.limits)?;
+            }
             return Ok(reader);
         }
         let mut connection = connect(&self.path, &self.shared.limits)?;
@@ -253,7 +267,7 @@ impl Sqlite {
         let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
         paces.retain(Pace::is_used);
         paces.push(pace.clone());
-        Ok(Reader { connection, pace })
+        Ok(Reader { connection, pace, n_reads: 0 })
     }
 
     fn give_back(&self, reader: Reader) {
@@ -487,9 +501,19 @@ fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", -i64::from(limits.page_cache_kib))?;
-    connection.pragma_update(None, "mmap_size", i64::try_from(limits.map_bytes).unwrap_or(i64::MAX))?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    map(&connection, path, limits)?;
     Ok(connection)
+}
+
+/// Maps the file into memory if it fits in there beside everything else. Of a larger file the system would read some
+/// hundred KiB, or megabytes, around each page that is looked at, and forget others for it; a page that is asked for by
+/// a call is read alone.
+fn map(connection: &Connection, path: &Path, limits: &Limits) -> Result<()> {
+    let file_bytes = std::fs::metadata(path).map_or(0, |it| it.len());
+    let fits = memory::limit_bytes().is_none_or(|it| file_bytes <= it / MAPPED_SHARE);
+    let most = if fits { i64::try_from(limits.map_bytes).unwrap_or(i64::MAX) } else { 0 };
+    Ok(connection.pragma_update(None, "mmap_size", most)?)
 }
 
 /// Returns the writer's connection to the file with its tables up to date, and the mark that tells others that it is

@@ -14,11 +14,11 @@ use crate::narrow::{
     Head, LinkPlace, change_row, drop_references, insert_many, shown, write_references, write_row,
 };
 use crate::pending_links;
-use crate::postgres::bulk;
 use crate::postgres::records::{self, Kept};
+use crate::postgres::{self, bulk};
 use crate::remake;
-use crate::schema;
 use crate::session::{Flavour, Session};
+use crate::sqlite;
 use crate::{Class, Document, Facet, Kind, ListId, Record, Result, StoreError, Uniqueness, View};
 
 /// Numbers that a tenant assigns in order.
@@ -489,10 +489,14 @@ impl Txn<'_> {
         let is_put_off = is_empty && !has_unique && self.view.remake(kind)?.is_none();
         if is_put_off {
             self.touched_schema = true;
-            schema::drop_indexes(&mut self.view.session, kind)?;
-            if self.view.session.flavour() == Flavour::Sqlite {
-                counters::mark_behind(&mut self.view.session, kind.name)?;
-                self.counters.begin_load(kind);
+            let session = &mut self.view.session;
+            match session.flavour() {
+                Flavour::Postgres => postgres::schema::drop_indexes(session, kind)?,
+                Flavour::Sqlite => {
+                    sqlite::schema::drop_indexes(session, kind)?;
+                    counters::mark_behind(session, kind.name)?;
+                    self.counters.begin_load(kind);
+                }
             }
         }
         Ok(is_put_off)
@@ -502,8 +506,13 @@ impl Txn<'_> {
     pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
         self.touched_schema = true;
         self.counters.end_load(kind);
-        pending_links::settle(&mut self.view.session)?;
-        schema::create_indexes(&mut self.view.session, kind)
+        let session = &mut self.view.session;
+        pending_links::settle(session)?;
+        if let Session::Postgres(pg) = session {
+            pg.unbounded()?;
+            return postgres::schema::create_indexes(session, kind);
+        }
+        sqlite::schema::create_indexes(session, kind)
     }
 
     /// Builds a part of them, in a database.
@@ -511,7 +520,7 @@ impl Txn<'_> {
         if let Session::Postgres(session) = &mut self.view.session {
             session.unbounded()?;
         }
-        crate::postgres::schema::create_share(&mut self.view.session, kind, share)
+        postgres::schema::create_share(&mut self.view.session, kind, share)
     }
 
     fn next_list(&mut self) -> Result<i64> {

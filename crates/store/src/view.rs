@@ -19,7 +19,8 @@ use crate::pace::Pace;
 use crate::pending_links;
 use crate::postgres::Side;
 use crate::remake::{self, Remake, Remakes, Remaking, UnderWay};
-use crate::session::{Flavour, HORIZON, Row, Session, State};
+use crate::row::Row;
+use crate::session::{Flavour, HORIZON, Session, State};
 use crate::statements::Statements;
 use crate::{Change, Class, Kind, Limits, Record, Result};
 

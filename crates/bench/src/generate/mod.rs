@@ -4,6 +4,7 @@
 pub mod citations;
 pub mod datasets;
 pub mod files;
+pub mod instances;
 pub mod library;
 pub mod marc;
 pub mod random;

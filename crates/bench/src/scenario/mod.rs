@@ -14,6 +14,7 @@ pub mod dataverse_deposit;
 pub mod folio;
 pub mod folio_desk;
 pub mod folio_import;
+pub mod folio_search;
 pub mod http;
 pub mod labe;
 pub mod labe_data;

@@ -437,7 +437,7 @@ fn path_of_created(answer: &Answer) -> Option<String> {
 }
 
 /// Work that ends when `n` requests are done.
-fn counted_step(name: &str, flow: Flow, connections: usize, n: u64) -> Step {
+pub(super) fn counted_step(name: &str, flow: Flow, connections: usize, n: u64) -> Step {
     Step {
         name: name.to_owned(),
         labels: BTreeMap::new(),
@@ -452,7 +452,8 @@ fn counted_step(name: &str, flow: Flow, connections: usize, n: u64) -> Step {
     }
 }
 
-fn most_frequent(messages: &BTreeMap<String, u64>) -> String {
+/// Returns the failure that was reported most often.
+pub(super) fn most_frequent(messages: &BTreeMap<String, u64>) -> String {
     messages.iter().max_by_key(|it| it.1).map_or("no failure was reported".to_owned(), |it| it.0.clone())
 }
 

@@ -1,4 +1,4 @@
-//! The part of FOLIO's interface that the scenarios of desks and imports use, in memory, strict about its input.
+//! The part of FOLIO's interface that the scenarios of desks, imports and searches use, in memory, strict about its input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +29,8 @@ pub(crate) struct Shelf {
     /// Records received, and imports that used the matching profile.
     pub(crate) n_imported: u64,
     pub(crate) n_matched_jobs: u64,
+    /// Instances received in batches.
+    pub(crate) n_batched: u64,
     /// Number of records to lose.
     pub(crate) n_lost: u64,
 }
@@ -86,6 +88,7 @@ async fn answer(
             if is_octets { shelf.upload(path, &bytes) } else { StatusCode::BAD_REQUEST.into_response() }
         }
         (Method::POST, _) if path.ends_with("/processFiles") => shelf.process(path, &body),
+        (Method::POST, "/instance-storage/batch/synchronous") => shelf.batch(&body),
         (Method::POST, _) => shelf.create(path, body),
         (Method::DELETE, "/change-manager/jobExecutions") => {
             let id = body["ids"][0].as_str().unwrap_or_default();
@@ -97,6 +100,7 @@ async fn answer(
                 .map_or(StatusCode::NOT_FOUND, |_| StatusCode::OK)
                 .into_response()
         }
+        (Method::DELETE, "/instance-storage/instances") => shelf.delete_by(uri.query().unwrap_or_default()),
         (Method::DELETE, _) if shelf.records.remove(path).is_some() => StatusCode::NO_CONTENT.into_response(),
         (Method::DELETE, _) => StatusCode::NOT_FOUND.into_response(),
         (Method::GET, "/loan-storage/loans") => shelf.loans(),
@@ -119,8 +123,14 @@ async fn answer(
         (Method::GET, _) if path.starts_with("/metadata-provider/jobLogEntries/") => {
             shelf.log(last(path), uri.query().unwrap_or_default())
         }
+        (Method::GET, "/search/instances") => shelf.find(uri.query().unwrap_or_default()),
         _ => Json(json!({"totalRecords": 0})).into_response(),
     }
+}
+
+/// Returns what `hrid=="…"` of a query names.
+fn of_hrid(query: &str) -> Option<&str> {
+    query.strip_prefix("query=hrid%3D%3D%22")?.split("%22").next()
 }
 
 /// Returns the last segment of a path.
@@ -238,6 +248,37 @@ impl Shelf {
         body["id"] = id.as_str().into();
         self.records.insert(format!("{path}/{id}"), body.clone());
         (StatusCode::CREATED, Json(body)).into_response()
+    }
+
+    /// Takes instances that have what FOLIO requires.
+    fn batch(&mut self, body: &Value) -> Response {
+        let list = body["instances"].as_array().cloned().unwrap_or_default();
+        let required = ["id", "hrid", "source", "title", "instanceTypeId"];
+        if list.is_empty() || list.iter().any(|it| required.iter().any(|name| !it[name].is_string())) {
+            return StatusCode::UNPROCESSABLE_ENTITY.into_response();
+        }
+        for it in list {
+            self.n_batched += 1;
+            let path = format!("/instance-storage/instances/{}", it["id"].as_str().unwrap_or_default());
+            self.records.insert(path, it);
+        }
+        StatusCode::CREATED.into_response()
+    }
+
+    /// Finds by `hrid=="…"`; whatever else is asked for finds nothing.
+    fn find(&self, query: &str) -> Response {
+        let wanted = of_hrid(query);
+        let n = self.records.values().filter(|it| wanted.is_some() && it["hrid"].as_str() == wanted).count();
+        Json(json!({"instances": [], "totalRecords": n})).into_response()
+    }
+
+    /// Deletes by `hrid=="…*"`.
+    fn delete_by(&mut self, query: &str) -> Response {
+        let Some(beginning) = of_hrid(query).and_then(|it| it.strip_suffix("%2A")) else {
+            return StatusCode::BAD_REQUEST.into_response();
+        };
+        self.records.retain(|_, it| it["hrid"].as_str().is_none_or(|it| !it.starts_with(beginning)));
+        StatusCode::NO_CONTENT.into_response()
     }
 
     fn has(&self, barcode: &Value) -> bool {

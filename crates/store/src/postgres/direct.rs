@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row as PgRow, Statement};
 
+use super::asked::Asked;
 use super::pool::Pool;
 use super::session::numbered;
 use crate::cell::Cell;
-use crate::session::Row;
 use crate::{Result, StoreError};
 
 /// Maximum number of statements in one flight.
@@ -39,61 +38,6 @@ const BY_IDS: &str = "WHERE r.id = ANY(?1)";
 const DECLARED: &str = "SELECT value FROM meta WHERE name = 'declared'";
 /// Column of the id in these statements.
 const ID_COLUMN: usize = 1;
-
-/// The first statement of a closure, and its result once available.
-#[derive(Default)]
-pub(crate) struct Asked {
-    first: Option<(String, Vec<Cell>)>,
-    answer: Option<Vec<Arc<PgRow>>>,
-    has_more: bool,
-    /// See [`Asked::require_declared`].
-    declared: Option<i64>,
-}
-
-impl Asked {
-    /// Passes the rows of the result to `visit`, or records the statement.
-    pub(crate) fn rows(
-        &mut self,
-        sql: &str,
-        values: &[Cell],
-        mut visit: impl FnMut(Row<'_, '_>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        match (&self.first, &self.answer) {
-            (Some((first, of)), Some(rows)) if first == sql && of == values => {
-                for row in rows {
-                    if visit(Row::Postgres(row))?.is_break() {
-                        break;
-                    }
-                }
-                return Ok(());
-            }
-            (None, _) => self.first = Some((sql.to_owned(), values.to_vec())),
-            _ => self.has_more = true,
-        }
-        Err(StoreError::Conflict("the read waits for its answer".to_owned()))
-    }
-
-    /// Requires that declarations have changed exactly this often for the result to be valid.
-    pub(crate) fn require_declared(&mut self, declared: i64) {
-        self.declared = Some(declared);
-    }
-
-    /// Refuses anything that is not a read.
-    pub(crate) fn refuse<T>(&mut self) -> Result<T> {
-        self.has_more = true;
-        Err(StoreError::Conflict("a read does not change anything".to_owned()))
-    }
-
-    /// Returns whether one statement cannot answer the closure.
-    pub(super) fn has_more(&self) -> bool {
-        self.has_more
-    }
-
-    /// Returns whether it has requested a statement.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.first.is_some()
-    }
-}
 
 /// A statement to be sent.
 struct Question {

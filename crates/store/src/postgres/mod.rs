@@ -6,6 +6,7 @@
 //! are summed when read. A read closure sees one snapshot; one that needs a single statement costs a single round trip.
 //! The number of sessions is limited over all tenants.
 
+mod asked;
 mod batch;
 mod binary;
 pub(crate) mod bulk;
@@ -25,6 +26,7 @@ mod standby;
 mod stems;
 mod straight;
 mod tls;
+mod vectors;
 pub(crate) mod words;
 mod writers;
 
@@ -38,8 +40,8 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Config;
 use tokio_postgres::config::TargetSessionAttrs;
 
+pub(crate) use asked::Asked;
 pub(crate) use cells::{cell, get};
-pub(crate) use direct::Asked;
 use direct::Lane;
 pub(crate) use driver::aside;
 use pool::Pool;

@@ -12,7 +12,7 @@ use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::document::{Document, Taken};
 use crate::kind_statements::{KindStatements, STEP_CHUNKS};
-use crate::session::Row;
+use crate::row::Row;
 use crate::{Arity, Column, Kind, Record, Result, StoreError, Text, Type};
 
 /// The sequence number of a change: the number of its transaction. Followers see changes up to the oldest running

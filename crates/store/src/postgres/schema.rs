@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
-use crate::columns::one_columns;
+use crate::columns::{index_name, one_columns};
+use crate::format::FORMAT;
 use crate::kind::IndexShare;
 use crate::lease_table;
-use crate::remake::{self, Remake, Reshaped, UNDER_WAY};
+use crate::remake::{self, Changed, Remake, Reshaped, UNDER_WAY};
 use crate::renumber;
-use crate::schema::{Changed, FORMAT, index_name};
 use crate::session::Session;
 use crate::users::Users;
 use crate::{Arity, Column, Index, Kind, Result, StoreError, Text};
@@ -129,7 +129,7 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
                 if under_way.is_empty() {
                     keep_writers_out(&mut session)?;
                 }
-                under_way.push((*kind, remake::begin(&mut session, &changed)?));
+                under_way.push((*kind, remake::begin(&mut session, &changed, reshape)?));
                 continue;
             }
             None => {
@@ -346,8 +346,9 @@ fn ordered(kind: &Kind, index: &Index) -> String {
 }
 
 /// Brings the table of a kind into line with its declaration without reading a row: columns that are obsolete or to be
-/// rebuilt are dropped, those to be rebuilt are added empty.
-pub(crate) fn reshape(session: &mut Session<'_>, kind: &'static Kind, parts: &Reshaped) -> Result<()> {
+/// rebuilt are dropped, those to be rebuilt are added empty. No column is left to be emptied.
+fn reshape(session: &mut Session<'_>, changed: &Changed, parts: &Reshaped) -> Result<Vec<String>> {
+    let kind = changed.kind;
     let table = format!("\"k_{}\"", kind.name);
     session.batch(TABLE_WAIT)?;
     let fixed = fixed_indexes(kind);
@@ -400,7 +401,8 @@ pub(crate) fn reshape(session: &mut Session<'_>, kind: &'static Kind, parts: &Re
     }
     session.batch(NO_TABLE_WAIT)?;
     let sql = "INSERT INTO kind (name, declaration) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration";
-    session.execute(sql, &[kind.name.into(), UNDER_WAY.into()]).map(|_| ())
+    session.execute(sql, &[kind.name.into(), UNDER_WAY.into()])?;
+    Ok(Vec::new())
 }
 
 /// Returns whether all declared indexes exist and are valid.

@@ -25,7 +25,7 @@ use super::stems::Stems;
 use super::tls::{Stream, Tls};
 use crate::cell::Cell;
 use crate::error::outdated;
-use crate::session::Row;
+use crate::row::Row;
 use crate::{Result, StoreError};
 
 /// Prepared statements kept per session.

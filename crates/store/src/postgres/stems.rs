@@ -1,26 +1,15 @@
-//! Words of records as a `tsvector`, built here from what the database has said about each word before.
-//!
-//! Parsing and stemming a text costs the database more than storing it, and the records of a site use the same few
-//! thousand words. So the database is asked about a word when it is first seen; after that, texts are built from the
-//! cache, and the result is byte for byte what `to_tsvector` would have returned. A text with a word that the database
-//! does not turn into exactly one lexeme is left to the database as a whole.
+//! The lexemes of words, as the database has named them, and texts built from them as a `tsvector`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
 
 use bytes::Bytes;
 
-use super::session::PgSession;
 use crate::cell::Cell;
-use crate::session::Session;
 use crate::{Result, StoreError};
 
 /// Maximum number of cached words; beyond, all are forgotten.
 const KNOWN: usize = 200_000;
-/// Maximum number of unknown words asked about in a flight, per text and in addition: texts of only new words are
-/// cheaper to build in the database.
-const ASKED_EACH: usize = 4;
-const ASKED_BESIDES: usize = 4_096;
 /// Maximum length in bytes of a word that is looked up; the database leaves longer ones out.
 const WORD_BYTES: usize = 1_024;
 /// Maximum number of positions of one lexeme, and the last position that is distinguished from later ones (`MAXNUMPOS`,
@@ -39,38 +28,9 @@ enum Stem {
     Odd,
 }
 
-/// Returns texts of blank-separated words as values of type `tsvector` in binary format, in the same order.
-pub(super) fn vectors(session: &mut PgSession, texts: &[String]) -> Result<Vec<Bytes>> {
-    let stems = session.stems.clone();
-    let unknown = stems.unknown(texts);
-    if !unknown.is_empty() && unknown.len() <= ASKED_BESIDES + ASKED_EACH * texts.len() {
-        stems.learn(session, unknown)?;
-    }
-    let (mut vectors, mut left) = (vec![Bytes::new(); texts.len()], Vec::new());
-    {
-        let known = stems.0.read().unwrap_or_else(PoisonError::into_inner);
-        for (index, text) in texts.iter().enumerate() {
-            match vector(&known, text) {
-                Some(vector) => vectors[index] = vector,
-                None => left.push(index),
-            }
-        }
-    }
-    if !left.is_empty() {
-        let asked: Vec<Cell> = left.iter().map(|index| texts[*index].as_str().into()).collect();
-        let sql = "SELECT tsvectorsend(to_tsvector('pinakes', u.text)) \
-                   FROM unnest(?1::text[]) WITH ORDINALITY u (text, n) ORDER BY u.n";
-        let made = Session::Postgres(session).all(sql, &[Cell::Set(asked)], |row| row.bytes(0))?;
-        for (index, made) in left.into_iter().zip(made) {
-            vectors[index] = made;
-        }
-    }
-    Ok(vectors)
-}
-
 impl Stems {
     /// Returns the words of texts that are not cached.
-    fn unknown(&self, texts: &[String]) -> Vec<String> {
+    pub(super) fn unknown(&self, texts: &[String]) -> Vec<String> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let words = texts.iter().flat_map(|text| words(text));
         let unknown: HashSet<&str> = words
@@ -79,16 +39,13 @@ impl Stems {
         unknown.into_iter().map(str::to_owned).collect()
     }
 
-    fn learn(&self, session: &mut PgSession, unknown: Vec<String>) -> Result<()> {
-        let asked = unknown.iter().map(|it| it.as_str().into()).collect();
-        let sql = "SELECT tsvector_to_array(to_tsvector('pinakes', u.word)) \
-                   FROM unnest(?1::text[]) WITH ORDINALITY u (word, n) ORDER BY u.n";
-        let told = Session::Postgres(session).all(sql, &[Cell::Set(asked)], |row| row.cell(0))?;
+    /// Remembers what the database turns words into, in the order of the words.
+    pub(super) fn learn(&self, words: Vec<String>, told: Vec<Cell>) -> Result<()> {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if KNOWN < known.len() + unknown.len() {
+        if KNOWN < known.len() + words.len() {
             known.clear();
         }
-        for (word, lexemes) in unknown.into_iter().zip(told) {
+        for (word, lexemes) in words.into_iter().zip(told) {
             let stem = match lexemes {
                 Cell::Set(list) => match list.as_slice() {
                     [Cell::Text(lexeme)] => Stem::Lexeme(lexeme.as_str().into()),
@@ -99,6 +56,12 @@ impl Stems {
             known.insert(word.into(), stem);
         }
         Ok(())
+    }
+
+    /// Returns the `tsvector` of each text; `None` where the database must build it.
+    pub(super) fn vectors(&self, texts: &[String]) -> Vec<Option<Bytes>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        texts.iter().map(|text| vector(&known, text)).collect()
     }
 }
 

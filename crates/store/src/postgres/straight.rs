@@ -10,7 +10,8 @@ use tokio_postgres::types::Type as PgType;
 use super::binary::{Chunks, Fields};
 use super::records::{Kept, Placed, many_columns, many_type, one_type};
 use super::session::PgSession;
-use super::{stems, words};
+use super::vectors::vectors;
+use super::words;
 use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::document::Document;
@@ -116,7 +117,7 @@ fn words_of(session: &mut PgSession, kind: &'static Kind, documents: &[&Document
         return Ok(Vec::new());
     }
     let text = |it: &&Document| -> Result<String> { Ok(words::folded(&it.searched_text()?)) };
-    stems::vectors(session, &documents.iter().map(text).collect::<Result<Vec<_>>>()?)
+    vectors(session, &documents.iter().map(text).collect::<Result<Vec<_>>>()?)
 }
 
 /// The columns of a record's table, in the order in which rows are written.

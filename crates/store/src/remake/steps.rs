@@ -6,8 +6,9 @@ use crate::cell::Cell;
 use crate::columns::{many_table, one_columns};
 use crate::counters::{BEHIND, CHANGES, RECORDS};
 use crate::error::outdated;
-use crate::schema;
+use crate::postgres;
 use crate::session::{Flavour, Session};
+use crate::sqlite;
 use crate::{Arity, Class, Document, Kind, Result, StoreError, Text, Txn};
 
 use super::{Remake, Row, Stage, mark_name, read, write};
@@ -256,7 +257,7 @@ fn update_sql<'r>(
             Cell::Set(own.map(|it| it.1.clone()).collect())
         }));
         if has_words {
-            values.push(Cell::Text(crate::postgres::words::folded(&row.document.searched_text()?)));
+            values.push(Cell::Text(postgres::words::folded(&row.document.searched_text()?)));
         }
         Ok(values)
     };
@@ -268,12 +269,12 @@ fn make_index(txn: &mut Txn<'_>, kind: &'static Kind) -> Result<Left> {
     let session = &mut txn.view.session;
     match session {
         Session::Postgres(_) => {
-            if !crate::postgres::schema::has_indexes(session, kind)? {
+            if !postgres::schema::has_indexes(session, kind)? {
                 return Ok(Left::Indexes);
             }
         }
         _ => {
-            if schema::create_missing_index(session, kind).map_err(|error| not_unique(kind, error))? {
+            if sqlite::schema::create_missing_index(session, kind).map_err(|error| not_unique(kind, error))? {
                 return Ok(Left::Steps);
             }
         }

@@ -4,12 +4,12 @@
 //! period asked for, walking them newest first is the wrong plan. Such a lead is tried for a number of rows, and a safe
 //! one follows if that did not suffice.
 
-use super::Scan;
 use crate::cell::Cell;
-use crate::columns::many_table;
+use crate::columns::{index_name, many_table};
 use crate::counters::{ALL_CLASSES, RECORDS, is_behind};
+use crate::plan::Plan;
 use crate::session::{Flavour, State};
-use crate::{Arity, Column, Counts, Direction, Kind, Result, StoreError, Type, View};
+use crate::{Arity, Column, Counts, Direction, Kind, Query, Result, StoreError, Type, View};
 
 /// Number of records below which the engine's own choice is as good as any.
 const SMALL_KIND_RECORDS: u64 = 2_000;
@@ -109,13 +109,16 @@ struct Equality {
     lead: Option<Lead>,
 }
 
-impl Scan {
+/// A query whose lead is to be chosen.
+pub(super) struct Choice<'a> {
+    pub(super) kind: &'static Kind,
+    pub(super) query: &'a Query,
+    pub(super) plan: &'a Plan,
+}
+
+impl Choice<'_> {
     /// Returns the index with the fewest rows touched according to the maintained counts.
-    pub(super) fn leads(
-        &mut self,
-        view: &mut View<'_>,
-        order: &[(&'static str, Direction)],
-    ) -> Result<Leads> {
+    pub(super) fn leads(&self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<Leads> {
         if view.state == State::Open || order.len() > 1 || self.plan.has_text {
             return Ok(Leads::only(Lead::Engine));
         }
@@ -189,7 +192,7 @@ impl Scan {
     }
 
     /// Returns the lead with the smallest guaranteed bound on rows touched.
-    pub(super) fn safe_lead(&mut self, view: &mut View<'_>, leads: Leads) -> Result<Lead> {
+    pub(super) fn safe_lead(&self, view: &mut View<'_>, leads: Leads) -> Result<Lead> {
         let Leads { promising, mut safe, n_records, .. } = leads;
         let ranges = self.count_ranges(view, COUNTED_ROWS)?;
         safe.extend(ranges.into_iter().map(|(n_rows, lead)| (n_rows * COST_OUT_OF_ORDER, lead)));
@@ -328,5 +331,5 @@ fn index_on(kind: &Kind, columns: &[&str]) -> Option<String> {
     kind.indexes
         .iter()
         .find(|index| index.columns.starts_with(columns) && index.is_over_all())
-        .map(|index| crate::schema::index_name(kind, index))
+        .map(|index| index_name(kind, index))
 }

@@ -1,25 +1,22 @@
-//! Tables and indexes, created from the declarations of kinds and rebuilt when a declaration changes.
+//! A tenant's tables and indexes in its file, created from the declarations of kinds.
 //!
 //! For a kind `x`: `k_x` has one narrow row per record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
 //! column, `m_x` chunks of member lists. Shared by all kinds: `meta`, `kind`, `class`, `facet`, `facet_list`,
 //! `identifier`, `link`, `link_pending`, `tombstone`, `staging`, `lease`.
 
-use crate::columns::many_table;
+use crate::cell::Cell;
+use crate::columns::{index_name, many_table};
 use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
+use crate::format::{FORMAT, refuse_company};
 use crate::lease_table;
 use crate::pending_links;
-use crate::remake::{self, Remake, Reshaped};
+use crate::remake::{self, Changed, Remake, Reshaped, UNDER_WAY};
 use crate::renumber;
-use crate::session::{Flavour, Session};
+use crate::session::Session;
 use crate::users::Users;
 use crate::whole_lists;
-use crate::{Arity, Index, Kind, Result, StoreError, Type, Uniqueness};
-
-/// Version of the table layout; a file with a larger one was written by a newer program. 2: lists are counted as
-/// wholes, which a program that knows only 1 would not add up. 3: classes are numbered by a cryptographic hash. 4: text
-/// is in the search index, beside the file.
-pub(crate) const FORMAT: i64 = 4;
+use crate::{Arity, Index, Kind, Result, StoreError, Type};
 
 const BASE: &str = "
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, text TEXT) WITHOUT ROWID, STRICT;
@@ -75,7 +72,7 @@ pub(crate) fn apply(
             Some((declaration, _)) if declaration == kind.declaration() => continue,
             Some((declaration, tables)) => {
                 let changed = Changed { kind, declaration, tables };
-                under_way.push((*kind, remake::begin(session, &changed)?));
+                under_way.push((*kind, remake::begin(session, &changed, reshape)?));
                 continue;
             }
             None => {
@@ -90,32 +87,12 @@ pub(crate) fn apply(
     Ok(under_way)
 }
 
-/// A kind whose tables do not match its declaration.
-pub(crate) struct Changed {
-    pub(crate) kind: &'static Kind,
-    /// The declaration that its tables were created from.
-    pub(crate) declaration: String,
-    /// The tables of its many-valued columns at that time.
-    pub(crate) tables: String,
-}
-
 /// Stores a kind's declaration and its tables of many-valued columns.
-pub(crate) fn know(session: &mut Session<'_>, kind: &Kind, declaration: &str) -> Result<()> {
+fn know(session: &mut Session<'_>, kind: &Kind, declaration: &str) -> Result<()> {
     let sql = "INSERT INTO kind (name, declaration, tables) VALUES (?1, ?2, ?3) \
                ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration, tables = excluded.tables";
     let tables = many_tables(kind).join(" ");
     session.execute(sql, &[kind.name.into(), declaration.into(), tables.as_str().into()]).map(|_| ())
-}
-
-/// Refuses to change tables while a program of a former format has them open.
-pub(crate) fn refuse_company(place: &str, found: i64, users: Users) -> Result<()> {
-    if users == Users::None {
-        return Ok(());
-    }
-    Err(StoreError::Unavailable(format!(
-        "{place} has store format {found} and is in use; stop the servers and commands of the version before, \
-         then start one of this version, which brings it to format {FORMAT}"
-    )))
 }
 
 /// Drops the text indexes that former formats had in the file.
@@ -127,21 +104,8 @@ fn drop_texts(session: &mut Session<'_>) -> Result<()> {
     session.batch("DROP TABLE IF EXISTS text_mark")
 }
 
-/// Returns the name of an index.
-pub(crate) fn index_name(kind: &Kind, index: &Index) -> String {
-    let among = match index.uniqueness {
-        Uniqueness::UniqueAmong(column, value) => format!("_{column}_{value}"),
-        Uniqueness::Shared | Uniqueness::Unique => String::new(),
-    };
-    format!("i_{}_{}{among}", kind.name, index.columns.join("_"))
-}
-
 /// Creates the declared indexes that do not exist.
 pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
-    if let Session::Postgres(postgres) = session {
-        postgres.unbounded()?;
-        return crate::postgres::schema::create_indexes(session, kind);
-    }
     kind.indexes.iter().try_for_each(|index| create_index(session, kind, index))
 }
 
@@ -171,9 +135,6 @@ pub(crate) fn create_missing_index(session: &mut Session<'_>, kind: &'static Kin
 
 /// Drops the declared indexes, for a bulk load.
 pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
-    if session.flavour() == Flavour::Postgres {
-        return crate::postgres::schema::drop_indexes(session, kind);
-    }
     for index in kind.indexes {
         session.batch(&format!("DROP INDEX IF EXISTS \"{}\"", index_name(kind, index)))?;
     }
@@ -236,7 +197,21 @@ const GONE: &str = "gone ";
 
 /// Brings the tables of a kind into line with its declaration without reading a row: obsolete parts are dropped, parts
 /// to be rebuilt are added empty. Returns the renamed columns that are still to be emptied.
-pub(crate) fn reshape(session: &mut Session<'_>, changed: &Changed, parts: &Reshaped) -> Result<Vec<String>> {
+fn reshape(session: &mut Session<'_>, changed: &Changed, parts: &Reshaped) -> Result<Vec<String>> {
+    let gone = reshape_tables(session, changed, parts)?;
+    let kind = changed.kind;
+    know(session, kind, UNDER_WAY)?;
+    if parts.links {
+        pending_links::forget(session, kind.name)?;
+    }
+    let sql =
+        format!("DELETE FROM facet_list WHERE kind = ?1 AND NOT ({})", session.flavour().in_set("facet", 2));
+    let kept = parts.facets.iter().map(|it| it.name.into()).collect();
+    session.execute(&sql, &[kind.name.into(), Cell::Set(kept)])?;
+    Ok(gone)
+}
+
+fn reshape_tables(session: &mut Session<'_>, changed: &Changed, parts: &Reshaped) -> Result<Vec<String>> {
     let kind = changed.kind;
     drop_other_indexes(session, kind, parts)?;
     let gone = rename_other_columns(session, kind, parts)?;
