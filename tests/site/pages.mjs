@@ -107,6 +107,13 @@ async function deposits() {
   await go("button[value=author]");
   if ((await page.$$("[name^='author/'][name$='/authorName']")).length < 3) fault(page.url(), "no more rows of authors");
   await unfold();
+  // The vocabulary of languages has some 8,000 values: one is typed.
+  await page.type("[name='language/0']", "Klingonish");
+  const unknown = await go("p.row button");
+  const faults = await page.$$eval(".fault", (list) => list.map((it) => it.id));
+  if (unknown.status() !== 422 || faults.join() !== "fault-language/0") fault(path, `faults stand at ${faults}: ${(await said()).slice(0, 300)}`);
+  await page.$eval("[name='language/0']", (it) => { it.value = "German"; });
+  await unfold();
   await page.select("[name='geographicCoverage/0/country']", "Norway");
   await page.type("[name='geographicUnit/0']", "harbour");
   for (const [side, degrees] of [["west", "7.5"], ["east", "3"], ["north", "60"], ["south", "59"]]) await page.type(`[name='geographicBoundingBox/0/${side}Longitude'], [name='geographicBoundingBox/0/${side}Latitude']`, degrees);
@@ -126,8 +133,8 @@ async function deposits() {
   if (!files.startsWith("/site/deposits/files/")) fault(path, `leads to ${files}: ${(await said()).slice(0, 300)}`);
   const edit = files.replace("/files/", "/edit/");
   await open(WINDOWS[0], edit);
-  const there = await page.$$eval("[name='geographicCoverage/0/country'], [name='geographicUnit/0'], [name='geographicBoundingBox/0/eastLongitude']", (list) => list.map((it) => it.value));
-  if (there.join() !== "Norway,harbour,8") fault(edit, `of the second block there is ${there}`);
+  const there = await page.$$eval("[name='language/0'], [name='geographicCoverage/0/country'], [name='geographicUnit/0'], [name='geographicBoundingBox/0/eastLongitude']", (list) => list.map((it) => it.value));
+  if (there.join() !== "German,Norway,harbour,8") fault(edit, `of a language and the second block there is ${there}`);
   await open(WINDOWS[0], files);
   await (await page.$("#file")).uploadFile(process.argv[1]);
   await submit("form[data-uploads]");

@@ -23,6 +23,7 @@ use tantivy::{Searcher, SegmentReader, Term};
 pub(super) use self::bounds::Bounds;
 pub(super) use self::paths::PathTexts;
 use self::span::Span;
+use super::frequent::{Frequent, What};
 use super::layout::{INSTANTS, Layout};
 use super::set::Set;
 use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm};
@@ -37,6 +38,7 @@ pub(super) struct Segment<'s> {
     searcher: &'s Searcher,
     reader: &'s SegmentReader,
     layout: &'s Layout,
+    frequent: &'s Frequent,
     kind: &'static Kind,
     terms: Arc<InvertedIndexReader>,
     max_doc: u32,
@@ -49,11 +51,12 @@ impl<'s> Segment<'s> {
         searcher: &'s Searcher,
         reader: &'s SegmentReader,
         layout: &'s Layout,
+        frequent: &'s Frequent,
         kind: &'static Kind,
     ) -> Result<Self> {
         let terms = reader.inverted_index(layout.terms)?;
-        let mut segment =
-            Self { searcher, reader, layout, kind, terms, max_doc: reader.max_doc(), beyond: None };
+        let max_doc = reader.max_doc();
+        let mut segment = Self { searcher, reader, layout, frequent, kind, terms, max_doc, beyond: None };
         let beyond = segment.with_term(&terms::beyond_term())?;
         segment.beyond = (!beyond.is_empty()).then_some(beyond);
         Ok(segment)
@@ -69,21 +72,41 @@ impl<'s> Segment<'s> {
     }
 
     /// Returns the documents that are not deleted.
-    pub(super) fn alive(&self) -> Set {
-        let mut set = Set::full(self.max_doc);
-        if let Some(alive) = self.reader.alive_bitset() {
+    pub(super) fn alive(&self) -> Result<Set> {
+        let Some(alive) = self.reader.alive_bitset() else { return Ok(Set::full(self.max_doc)) };
+        let what = What::Alive { n_deleted: self.reader.num_deleted_docs() };
+        let set = self.frequent.set(self.reader.segment_id(), what, || {
+            let mut set = Set::full(self.max_doc);
             (0..self.max_doc).filter(|doc| !alive.is_alive(*doc)).for_each(|doc| set.remove(doc));
-        }
-        set
+            Ok(set)
+        })?;
+        Ok(Set::clone(&set))
     }
 
     /// Returns the documents with a term.
     pub(super) fn with_term(&self, term: &[u8]) -> Result<Set> {
-        let mut set = Set::empty(self.max_doc);
-        if let Some(info) = self.info(term)? {
-            self.add_postings(&info, &mut None, &mut set)?;
+        let Some(info) = self.info(term)? else { return Ok(Set::empty(self.max_doc)) };
+        if Frequent::is_frequent(info.doc_freq, self.max_doc) {
+            return Ok(Set::clone(&*self.of_frequent(term, &info)?));
         }
-        Ok(set)
+        self.of_term(&info)
+    }
+
+    /// Adds the documents with a term.
+    fn add_term(&self, term: &[u8], block: &mut Option<BlockSegmentPostings>, set: &mut Set) -> Result<()> {
+        match self.info(term)? {
+            Some(info) if Frequent::is_frequent(info.doc_freq, self.max_doc) => {
+                set.add(&*self.of_frequent(term, &info)?);
+                Ok(())
+            }
+            Some(info) => self.add_postings(&info, block, set),
+            None => Ok(()),
+        }
+    }
+
+    fn of_frequent(&self, term: &[u8], info: &TermInfo) -> Result<Arc<Set>> {
+        let what = What::Term(self.layout.terms, term.to_vec());
+        self.frequent.set(self.reader.segment_id(), what, || self.of_term(info))
     }
 
     /// Returns the documents of any of these classes.
@@ -92,9 +115,7 @@ impl<'s> Segment<'s> {
         let mut block = None;
         if classes.len() < 1_000 {
             for class in classes {
-                if let Some(info) = self.info(&terms::class_term(*class))? {
-                    self.add_postings(&info, &mut block, &mut set)?;
-                }
+                self.add_term(&terms::class_term(*class), &mut block, &mut set)?;
             }
             return Ok(set);
         }
@@ -447,9 +468,7 @@ impl<'s> Segment<'s> {
                     continue;
                 }
             };
-            if let Some(info) = self.info(&terms::term(&at, tag, value_bytes))? {
-                self.add_postings(&info, &mut block, &mut set)?;
-            }
+            self.add_term(&terms::term(&at, tag, value_bytes), &mut block, &mut set)?;
         }
         if !numbers.is_empty() {
             set = set.or(&self.among(path, numbers, within)?);

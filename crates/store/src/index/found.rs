@@ -135,7 +135,7 @@ impl Snapshot {
         let mut asked = Vec::new();
         let mut cost = 0_u64;
         for reader in self.searcher.segment_readers() {
-            let segment = Segment::new(&self.searcher, reader, &self.layout, kind)?;
+            let segment = Segment::new(&self.searcher, reader, &self.layout, &self.frequent, kind)?;
             let mut within = tail.unchanged_in(&segment)?;
             if let Some(set) = classes {
                 within = within.and(&segment.of_classes(&set.numbers)?);
@@ -227,7 +227,7 @@ impl Tail {
     /// Returns the documents of a segment that are still up to date. A new record may reuse the row key of a deleted
     /// one, which is then among the deleted.
     pub(super) fn unchanged_in(&self, segment: &Segment<'_>) -> Result<Set> {
-        let mut set = segment.alive();
+        let mut set = segment.alive()?;
         for row in self.rows.iter().filter(|it| !it.is_first) {
             segment.each_with(&terms::key_term(row.key), |doc| set.remove(doc))?;
         }

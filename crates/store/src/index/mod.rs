@@ -15,6 +15,7 @@ mod condition;
 mod entries;
 mod folder;
 mod found;
+mod frequent;
 mod layout;
 mod lists;
 mod order;
@@ -43,6 +44,7 @@ pub(crate) use self::changes::{MANY_RECORDS, store_identity};
 pub(crate) use self::check::check;
 pub(crate) use self::folder::remove;
 pub(crate) use self::found::{Decider, Found};
+use self::frequent::Frequent;
 use self::layout::Layout;
 pub(crate) use self::lists::browse;
 pub(crate) use self::order::{ORDERS, SortBy};
@@ -64,6 +66,7 @@ pub(crate) struct Indexes {
     /// Whether a command waits for all of them and nothing else needs the processors.
     is_hurried: AtomicBool,
     standing: Mutex<Standing>,
+    frequent: Arc<Frequent>,
 }
 
 /// Progress of the builder.
@@ -86,6 +89,7 @@ pub(crate) struct Snapshot {
     covered: u64,
     /// Identity of its store.
     store: String,
+    frequent: Arc<Frequent>,
     /// Number of entries of lists, by list number and condition.
     counted: Mutex<HashMap<(usize, String), u64>>,
 }
@@ -131,6 +135,7 @@ impl Indexes {
             rung: Condvar::new(),
             is_hurried: AtomicBool::new(false),
             standing: Mutex::default(),
+            frequent: Arc::default(),
         })
     }
 

@@ -46,7 +46,7 @@ impl Set {
     }
 
     pub(super) fn or(mut self, other: &Self) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+        self.add(other);
         self
     }
 
@@ -69,6 +69,16 @@ impl Set {
             *last &= (1 << n_over) - 1;
         }
         self
+    }
+
+    /// Adds the documents of another set.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Returns the memory that it takes.
+    pub(super) fn n_bytes(&self) -> usize {
+        size_of::<u64>() * self.words.len()
     }
 
     /// Iterates over the documents in ascending order.

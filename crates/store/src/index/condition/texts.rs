@@ -5,6 +5,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet as _, TERMINATED, Term};
 
 use super::{Bounds, Segment, bytes, failed};
+use crate::index::frequent::{Frequent, What};
 use crate::index::set::Set;
 use crate::index::terms::{self, BEGIN_BYTES, TEXT_BYTES, Tag, TextTerm, WORD_BYTES};
 use crate::index::words::Words;
@@ -128,25 +129,39 @@ impl Segment<'_> {
         Ok(found)
     }
 
-    fn with_phrase(&self, phrase: &[String]) -> Result<Set> {
-        let mut set = Set::empty(self.max_doc);
-        let terms: Vec<Term> = phrase.iter().map(|it| Term::from_field_text(self.layout.text, it)).collect();
-        if let [term] = terms.as_slice() {
-            let text = self.reader.inverted_index(self.layout.text)?;
-            if let Some(mut postings) =
-                text.read_block_postings(term, IndexRecordOption::Basic).map_err(failed)?
-            {
-                loop {
-                    let docs = postings.docs();
-                    if docs.is_empty() {
-                        return Ok(set);
-                    }
-                    docs.iter().for_each(|doc| set.insert(*doc));
-                    postings.advance();
+    /// Returns the documents whose text has a word.
+    fn with_word(&self, word: &str, term: &Term) -> Result<Set> {
+        let text = self.reader.inverted_index(self.layout.text)?;
+        let Some(info) = text.get_term_info(term).map_err(failed)? else {
+            return Ok(Set::empty(self.max_doc));
+        };
+        let decode = || {
+            let mut set = Set::empty(self.max_doc);
+            let mut postings =
+                text.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic).map_err(failed)?;
+            loop {
+                let docs = postings.docs();
+                if docs.is_empty() {
+                    return Ok(set);
                 }
+                docs.iter().for_each(|doc| set.insert(*doc));
+                postings.advance();
             }
-            return Ok(set);
+        };
+        if Frequent::is_frequent(info.doc_freq, self.max_doc) {
+            let what = What::Term(self.layout.text, word.as_bytes().to_vec());
+            let kept = self.frequent.set(self.reader.segment_id(), what, decode)?;
+            return Ok(Set::clone(&kept));
         }
+        decode()
+    }
+
+    fn with_phrase(&self, phrase: &[String]) -> Result<Set> {
+        let terms: Vec<Term> = phrase.iter().map(|it| Term::from_field_text(self.layout.text, it)).collect();
+        if let ([word], [term]) = (phrase, terms.as_slice()) {
+            return self.with_word(word, term);
+        }
+        let mut set = Set::empty(self.max_doc);
         let query = PhraseQuery::new(terms);
         let weight = query.weight(EnableScoring::disabled_from_searcher(self.searcher))?;
         let mut scorer = weight.scorer(self.reader, 1.0)?;
