@@ -74,12 +74,16 @@ impl<'s> Segment<'s> {
     /// Returns the documents that are not deleted.
     pub(super) fn alive(&self) -> Result<Set> {
         let Some(alive) = self.reader.alive_bitset() else { return Ok(Set::full(self.max_doc)) };
-        let what = What::Alive { n_deleted: self.reader.num_deleted_docs() };
-        let set = self.frequent.set(self.reader.segment_id(), what, || {
+        let read = || {
             let mut set = Set::full(self.max_doc);
             (0..self.max_doc).filter(|doc| !alive.is_alive(*doc)).for_each(|doc| set.remove(doc));
             Ok(set)
-        })?;
+        };
+        if !Frequent::is_frequent(self.max_doc, self.max_doc) {
+            return read();
+        }
+        let what = What::Alive { n_deleted: self.reader.num_deleted_docs() };
+        let set = self.frequent.set(self.reader.segment_id(), what, read)?;
         Ok(Set::clone(&set))
     }
 

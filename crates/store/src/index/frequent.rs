@@ -14,8 +14,9 @@ use crate::Result;
 const SHARE: u32 = 64;
 /// Documents below which decoding them is as quick as copying a set.
 const FEWEST: u32 = 4_096;
-/// Size of the sets kept for a tenant.
+/// Size of the sets kept for a tenant, and their number.
 const BYTES: usize = 32 << 20;
+const SETS: usize = 1_024;
 
 /// Sets of documents, the most recently used ones.
 #[derive(Debug, Default)]
@@ -90,7 +91,7 @@ impl Kept {
         if BYTES < n_bytes {
             return;
         }
-        while BYTES < self.n_bytes + n_bytes {
+        while BYTES < self.n_bytes + n_bytes || SETS <= self.sets.len() {
             let oldest = self.sets.iter().min_by_key(|it| it.1.at).map(|it| it.0.clone());
             let Some(used) = oldest.and_then(|key| self.sets.remove(&key)) else { break };
             self.n_bytes -= used.set.n_bytes();
@@ -139,7 +140,11 @@ mod tests {
         assert_eq!(look(8), 9);
         assert_eq!((1..9).map(&mut look).last(), Some(9), "only the oldest is gone");
         assert_eq!(look(0), 10);
+        for _ in 0..2 * SETS {
+            frequent.set(segment(), term(FIELD, "t"), || Ok(Set::empty(64))).expect("a set");
+        }
         let kept = frequent.lock();
+        assert_eq!(kept.sets.len(), SETS);
         assert!(kept.n_bytes <= BYTES, "{}", kept.n_bytes);
         assert_eq!(kept.n_bytes, kept.sets.values().map(|it| it.set.n_bytes()).sum::<usize>());
     }
