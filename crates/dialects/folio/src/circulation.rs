@@ -33,6 +33,7 @@ mod rules_routes;
 pub(crate) mod slips;
 mod storage;
 pub(crate) mod terms;
+mod transactions;
 mod use_at_location;
 
 pub(crate) use check_out::inactive;
@@ -69,5 +70,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(anonymise::routes)
         .with(slips::routes)
         .with(print_events::routes)
+        .with(transactions::routes)
         .with(policies::setting_routes)
 }

@@ -3,10 +3,12 @@
 //! | file | what |
 //! |---|---|
 //! | `profiles.rs` | job and mapping profiles, including FOLIO's defaults |
+//! | `fields.rs` | the fields that mapping profiles can add |
 //! | `files.rs` | uploaded lists of ids, and downloads |
 //! | `run.rs` | the work of a job: ids to records to a file, with progress counts |
 //! | `transform.rs` | what a mapping profile adds to a record |
 
+mod fields;
 mod files;
 pub(crate) mod jobs;
 mod profiles;
@@ -52,6 +54,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/data-export/export", to("data-export.export.post"), export)
         .post("/data-export/quick-export", to("data-export.quick.export.post"), quick_export)
         .post("/data-export/expire-jobs", to("data-export.expire-jobs.post"), expire)
+        .post("/data-export/clean-up-files", to("data-export.clean-up-files.post"), clean_up)
+        .get(
+            "/data-export/transformation-fields",
+            to("data-export.transformation-fields.collection.get"),
+            fields::transformation_fields,
+        )
         .get("/data-export/related-users", to("data-export.related-users.collection.get"), related_users)
         .with(files::routes)
 }
@@ -191,6 +199,11 @@ async fn expire(call: Call) -> Answer {
         Ok(())
     };
     call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Removes nothing: files of exports are kept until their job is deleted.
+async fn clean_up(_: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

@@ -147,7 +147,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
 ];
 
 /// Kinds that are not collections.
-static OTHERS: [&Kind; 27] = [
+static OTHERS: [&Kind; 28] = [
     &crate::queries::QUERY,
     &login::events::ATTEMPTS,
     &login::events::EVENT,
@@ -161,6 +161,7 @@ static OTHERS: [&Kind; 27] = [
     &crate::inventory::harvested::CHANGED,
     &crate::inventory::harvested::GONE,
     &crate::search::RESOURCE_JOB,
+    &crate::search::browse::CONFIG,
     &data_export::FILE_DEFINITION,
     &login::REFRESH_TOKEN,
     &login::reset::RESET_ACTION,

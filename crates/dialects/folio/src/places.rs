@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::circulation::policies::{SERVICE_POINT, forget_point};
 use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, UnlessAsked, Writer};
 use crate::platform::cql::Names;
-use crate::platform::error::FolioError;
+use crate::platform::error::{Fault, FolioError};
 use crate::platform::json::text_at;
 
 /// `/service-points`.
@@ -39,14 +39,32 @@ pub static SERVICE_POINTS: Collection = Collection {
     ..Collection::named("/service-points", "servicepoints", "service_point")
 };
 
-/// Removes a service point that is no longer a pickup location from request policies.
+/// Refuses a pickup location that does not say how long a hold waits, and such a period elsewhere.
+fn check_hold_shelf(point: &Value) -> Result<(), FolioError> {
+    let message = match (is_for_pickup(point), point.get("holdShelfExpiryPeriod").is_some()) {
+        (true, false) => {
+            "Hold shelf expiry period must be specified when service point can be used for pickup."
+        }
+        (false, true) => {
+            "Hold shelf expiry period cannot be specified when service point cannot be used for pickup"
+        }
+        _ => return Ok(()),
+    };
+    Err(FolioError::unprocessable(Fault::new(message).with("holdShelfExpiryPeriod", "")))
+}
+
+fn is_for_pickup(point: &Value) -> bool {
+    point["pickupLocation"].as_bool() == Some(true)
+}
+
+/// Checks a service point, and removes one that is no longer a pickup location from request policies.
 fn point_stored(
     txn: &mut Txn<'_>,
     writer: &Writer,
     point: &Value,
     old: Option<&Value>,
 ) -> Result<(), FolioError> {
-    let is_for_pickup = |it: &Value| it["pickupLocation"].as_bool() == Some(true);
+    check_hold_shelf(point)?;
     if old.is_some_and(is_for_pickup) && !is_for_pickup(point) {
         forget_point(txn, writer, text_at(point, "id").unwrap_or_default())?;
     }

@@ -6,7 +6,7 @@
 //! deletes do not come back, and those added by a later version of the program are loaded.
 
 use pinakes_accounts::Entropy;
-use pinakes_store::{StoreError, Txn, View};
+use pinakes_store::{Expr, StoreError, Txn, Type, View, fold};
 use serde_json::{Map, Value, json};
 
 use crate::platform::collection::{self, Collection, Collections, Writer};
@@ -44,7 +44,25 @@ pub fn is_loaded(
     Ok(with_data(settings, collections).all(|it| loaded.contains_key(it.kind.name)))
 }
 
-/// Loads what has not been loaded yet.
+/// Checks whether a record of the tenant has a unique value of one to be loaded.
+fn is_taken(
+    txn: &mut Txn<'_>,
+    collection: &'static Collection,
+    record: &Map<String, Value>,
+) -> Result<bool, StoreError> {
+    for unique in collection.unique {
+        let column = collection.kind.columns.iter().find(|it| it.name == unique.column);
+        let Some(column) = column.filter(|it| it.ty == Type::Folded) else { continue };
+        let Some(text) = record.get(column.path).and_then(Value::as_str) else { continue };
+        let has_it = Expr::Is(column.path.into(), pinakes_store::Value::Folded(fold(text)));
+        if txn.first(&collection.kind, has_it)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Loads what has not been loaded yet. A record is left out if the tenant has one with its id or its name.
 pub fn load(
     txn: &mut Txn<'_>,
     settings: &Settings,
@@ -62,7 +80,7 @@ pub fn load(
             serde_json::from_str(collection.reference_data).map_err(|error| damaged(error.to_string()))?;
         for record in records {
             let id = record.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if txn.has(&collection.kind, &id)? {
+            if txn.has(&collection.kind, &id)? || is_taken(txn, collection, &record)? {
                 continue;
             }
             collection::insert(txn, &writer, collection, record)

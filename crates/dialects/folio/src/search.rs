@@ -3,6 +3,8 @@
 //! A search sees everything committed before it; the store guarantees that.
 
 pub(crate) mod browse;
+mod facets;
+mod options;
 
 use std::ops::ControlFlow;
 
@@ -17,8 +19,8 @@ use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
 use crate::inventory::reindex;
 use crate::platform::app::Call;
-use crate::platform::collection::{Collection, Page, condition_of, parsed};
-use crate::platform::cql::{self, Clause, Names, Node, Relation};
+use crate::platform::collection::{Collection, Collections, Page, condition_of, parsed};
+use crate::platform::cql::{self, Clause, Cql, Names, Node, Relation};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
@@ -34,10 +36,41 @@ const INSTANCE_NAMES: Names = Names {
         ("issn", "identifiers"),
         ("oclc", "identifiers"),
         ("lccn", "identifiers"),
+        ("canceledLccn", "identifiers"),
         ("identifiers.all", "identifiers"),
         ("contributors.name", "contributors"),
+        ("contributorNames", "contributors"),
         ("subjects.value", "subjects"),
+        ("subject", "subjects"),
         ("statisticalCodes", "statisticalCodeIds"),
+        ("instanceFormatId", "instanceFormatIds"),
+        ("instanceTags", "tags.tagList"),
+        ("plain_title", "title"),
+        ("publisher", "publication.publisher"),
+        ("publicationDate", "publication.dateOfPublication"),
+        ("note", "notes"),
+        ("classificationNumber", "classifications"),
+        ("normalizedClassificationNumber", "classifications"),
+        ("normalizedDate1", "dates.date1"),
+        ("date1", "dates.date1"),
+    ],
+    fields: &[
+        "contributors.authorityId",
+        "contributors.contributorTypeId",
+        "subjects.authorityId",
+        "subjects.sourceId",
+        "subjects.typeId",
+        "alternativeTitles.authorityId",
+        "alternativeTitles.alternativeTitleTypeId",
+        "series.authorityId",
+        "publication.role",
+        "electronicAccess.linkText",
+        "electronicAccess.publicNote",
+        "electronicAccess.materialsSpecification",
+        "electronicAccess.relationshipId",
+        "dates.date1",
+        "dates.date2",
+        "dates.dateTypeId",
     ],
     ..INSTANCES.names
 };
@@ -132,7 +165,7 @@ async fn make_job(mut call: Call) -> Answer {
     });
     let stored = job.clone();
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        condition_of(txn, collections, collection, &names_of(collection), &cql.condition)?;
+        condition(txn, collections, collection, &names_of(collection), &cql.condition)?;
         txn.insert(&RESOURCE_JOB, &id, &stored)?;
         Ok(())
     };
@@ -158,7 +191,7 @@ async fn ids_of_job(call: Call) -> Answer {
         let text = |name: &str| job.get(name).and_then(Value::as_str).unwrap_or_default();
         let collection = collection_of(text("entityType")).unwrap_or(&INSTANCES);
         let cql = parsed(&app.settings, text("query"))?;
-        let filter = condition_of(view, app.collections, collection, &names_of(collection), &cql.condition)?;
+        let filter = condition(view, app.collections, collection, &names_of(collection), &cql.condition)?;
         list_of_ids(view, collection, &Query::filter(filter))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
@@ -191,6 +224,21 @@ fn page(call: &Call) -> Result<Page, FolioError> {
     })
 }
 
+/// Translates the condition of a search, with the options that instances are searched by.
+fn condition(
+    view: &mut View<'_>,
+    collections: Collections,
+    collection: &'static Collection,
+    names: &Names,
+    node: &Node,
+) -> Result<Expr, FolioError> {
+    if std::ptr::eq(collection, &INSTANCES) {
+        let resolved = options::resolved(view, node.clone())?;
+        return condition_of(view, collections, collection, names, &resolved);
+    }
+    condition_of(view, collections, collection, names, node)
+}
+
 /// Returns the condition of a search, with the names used in searches.
 fn filter_of(
     view: &mut View<'_>,
@@ -198,7 +246,7 @@ fn filter_of(
     names: &Names,
     page: &Page,
 ) -> Result<Query, FolioError> {
-    let filter = condition_of(view, page.collections, collection, names, &page.cql.condition)?;
+    let filter = condition(view, page.collections, collection, names, &page.cql.condition)?;
     let order = cql::order(&page.cql, names);
     Ok(Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None })
 }
@@ -252,6 +300,8 @@ fn shown_instance(view: &mut View<'_>, record: &Record, is_whole: bool) -> Resul
 /// Searches authorities. Each heading of an authority is a row; paging is by row.
 async fn authorities(call: Call) -> Answer {
     let page = page(&call)?;
+    let condition = options::of_headings(page.cql.condition.clone());
+    let page = Page { cql: Cql { condition, ..page.cql }, ..page };
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         // First select the records that may have a matching row, then the rows.
         let candidates = candidates(&page.cql.condition)?;
@@ -356,14 +406,13 @@ fn candidates(node: &Node) -> Result<Expr, FolioError> {
             let each = headings::fields().map(|index| of_record(&Clause { index, ..clause.clone() }));
             Expr::Or(each.collect::<Result<_, _>>()?)
         }
-        Node::Clause(clause)
-            if ["authRefType", "headingType"].iter().any(|it| it.eq_ignore_ascii_case(&clause.index)) =>
-        {
-            Expr::All
-        }
+        Node::Clause(clause) if OF_ROWS.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)) => Expr::All,
         Node::Clause(clause) => of_record(clause)?,
     })
 }
+
+/// Fields of rows that authorities do not have.
+const OF_ROWS: [&str; 4] = ["authRefType", "headingType", "isTitleHeadingRef", "shared"];
 
 fn of_record(clause: &Clause) -> Result<Expr, FolioError> {
     let node = Node::Clause(clause.clone());
@@ -389,35 +438,13 @@ fn names_of(collection: &'static Collection) -> Names {
     if std::ptr::eq(collection, &INSTANCES) { INSTANCE_NAMES } else { collection.names }
 }
 
-/// Returns facets, `facet=sourceFileId:5`, repeatable: how often each value occurs among the results of the query.
+/// Counts the values of fields among the results of a search.
 async fn facets(call: Call, collection: &'static Collection) -> Answer {
     let page = page(&call)?;
-    let mut wanted = Vec::new();
-    for text in call.query.all("facet").flat_map(|it| it.split(',')) {
-        let (name, limit) = text.split_once(':').unwrap_or((text, ""));
-        let limit = limit.parse::<usize>().unwrap_or(usize::MAX);
-        let field = if name == "statisticalCodes" { "statisticalCodeIds" } else { name };
-        let declared = collection.kind.facets.iter().find(|it| it.name == field).map(|it| it.name);
-        let Some(field) = declared else {
-            return Err(FolioError::bad_request(format!("Invalid facet value: {name}")));
-        };
-        wanted.push((name.to_owned(), field, limit));
-    }
+    let asked = facets::asked(&call, collection)?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let query = filter_of(view, collection, &names_of(collection), &page)?;
-        let fields: Vec<&str> = wanted.iter().map(|it| it.1).collect();
-        let counts = view.facets(&collection.kind, &query.filter, &fields)?;
-        let mut shown = Map::new();
-        for ((name, _, limit), mut counts) in wanted.iter().zip(counts) {
-            counts.sort_by(|a, b| b.n_records.cmp(&a.n_records).then_with(|| a.value.cmp(&b.value)));
-            let values: Vec<Value> = counts
-                .iter()
-                .take(*limit)
-                .map(|it| json!({"id": it.value, "totalRecords": it.n_records}))
-                .collect();
-            shown.insert(name.clone(), json!({"values": values, "totalRecords": counts.len()}));
-        }
-        Ok(json!({"totalRecords": shown.len(), "facets": shown}))
+        let filter = filter_of(view, collection, &names_of(collection), &page)?.filter;
+        facets::shown(view, collection, &filter, &asked)
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }

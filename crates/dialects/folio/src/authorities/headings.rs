@@ -99,6 +99,7 @@ pub fn shown(authority: &Value, row: &Row) -> Value {
         }
     }
     map.insert("shared".to_owned(), false.into());
+    map.insert("isTitleHeadingRef".to_owned(), row.field.ends_with("Title").into());
     Value::Object(map)
 }
 

@@ -17,8 +17,7 @@ pub(crate) const OF_AUTHORITIES: &[Listing] = &[Listing {
 pub(crate) fn authorities(body: &Value) -> Vec<Row> {
     let rows = headings::rows(body).into_iter();
     rows.map(|row| {
-        let mut authority = headings::shown(body, &row);
-        authority["isTitleHeadingRef"] = row.field.ends_with("Title").into();
+        let authority = headings::shown(body, &row);
         let mut shown = picked(
             &authority,
             &["authRefType", "headingType", "isTitleHeadingRef", "sourceFileId", "naturalId"],

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::platform::collection::{self, Collection, Hooks, Kinds, Metadata, Schema, Unique, Writer};
 use crate::platform::cql::Names;
 use crate::platform::dates;
-use crate::platform::error::FolioError;
+use crate::platform::error::{Fault, FolioError};
 use crate::platform::json::text_at;
 
 pub(crate) use handlers::routes;
@@ -77,9 +77,25 @@ pub(crate) static LOANS: Collection = Collection {
         ..Names::PLAIN
     },
     unique: &[Unique { column: "itemId", message: "Cannot have more than one open loan for the same item" }],
-    hooks: Hooks { prepare: normalise, stored: keep_history, deleting: note_deletion, ..Hooks::NONE },
+    hooks: Hooks { prepare: normalise, stored: loan_stored, deleting: note_deletion, ..Hooks::NONE },
     ..Collection::named("/loan-storage/loans", "loans", "folio_loan")
 };
+
+/// Checks a loan and keeps its new state: it is open or closed, and open for somebody.
+fn loan_stored(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    loan: &Value,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    let status = loan["status"]["name"].as_str().unwrap_or_default();
+    let (message, key, value) = match status {
+        OPEN if text_at(loan, "userId").is_none() => ("Open loan must have a user ID", "userId", "null"),
+        OPEN | CLOSED => return note(txn, writer, loan, if old.is_some() { "U" } else { "I" }),
+        _ => ("Loan status must be \"Open\" or \"Closed\"", "status", status),
+    };
+    Err(FolioError::unprocessable(Fault::new(message).with(key, value)))
+}
 
 /// `/loan-storage/loan-history`: every state of every loan.
 pub(crate) static HISTORY: Collection = Collection {
@@ -173,15 +189,6 @@ fn normalise(
         }
     }
     Ok(())
-}
-
-fn keep_history(
-    txn: &mut Txn<'_>,
-    writer: &Writer,
-    loan: &Value,
-    old: Option<&Value>,
-) -> Result<(), FolioError> {
-    note(txn, writer, loan, if old.is_some() { "U" } else { "I" })
 }
 
 fn note_deletion(txn: &mut Txn<'_>, writer: &Writer, loan: &Value) -> Result<(), FolioError> {

@@ -5,6 +5,7 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as Wanted, View};
 use serde_json::{Map, Value};
 
+use super::moment;
 use super::records::object;
 use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Lock, Metadata, Missing, Reference, Schema, Unique, Writer, by_kind,
@@ -113,6 +114,7 @@ pub(crate) static SCHEDULES: Collection = Collection {
         lists: &["schedules"],
         ..Schema::OPEN
     },
+    hooks: Hooks { stored: |_, _, body, _| check_ranges(body), ..Hooks::NONE },
     ..named(
         "/fixed-due-date-schedule-storage/fixed-due-date-schedules",
         "fixedDueDateSchedules",
@@ -121,6 +123,31 @@ pub(crate) static SCHEDULES: Collection = Collection {
         "circulation-storage.fixed-due-date-schedules",
     )
 };
+
+/// Refuses ranges that end before they begin, fall due before they end, or overlap.
+fn check_ranges(body: &Value) -> Result<(), FolioError> {
+    let date = |range: &Value, name: &str| moment::parse(range[name].as_str().unwrap_or_default());
+    let mut ranges = Vec::new();
+    for range in body["schedules"].as_array().into_iter().flatten() {
+        let (Some(from), Some(to), Some(due)) = (date(range, "from"), date(range, "to"), date(range, "due"))
+        else {
+            continue;
+        };
+        if to < from || due < to {
+            return Err(bad_range("from must not be after to, nor to after due", range));
+        }
+        if ranges.iter().any(|(begin, end)| from < *end && *begin < to) {
+            return Err(bad_range("two ranges overlap", range));
+        }
+        ranges.push((from, to));
+    }
+    Ok(())
+}
+
+fn bad_range(reason: &str, range: &Value) -> FolioError {
+    let message = format!("Unable to save fixed due date schedule: {reason}");
+    FolioError::unprocessable(Fault::new(message).with("schedules", range.to_string()))
+}
 
 /// `/staff-slips-storage/staff-slips`: templates of slips printed at the desk.
 pub(crate) static STAFF_SLIPS: Collection = Collection {

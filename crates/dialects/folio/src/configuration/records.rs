@@ -1,13 +1,17 @@
 //! Other plain records of a tenant: settings, tags, custom fields (sections 11 and 13 of the contract).
 
+use std::ops::ControlFlow;
+
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as StoreValue, View, Weight};
-use serde_json::{Value, json};
+use pinakes_store::{
+    Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight, fold,
+};
+use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
 use crate::platform::collection::{
-    self, Collection, Kinds, Lock, Manner, Missing, Page, Schema, Unique, Writer,
+    self, Collection, Hooks, Kinds, Lock, Manner, Missing, Page, Schema, Unique, Writer,
 };
 use crate::platform::cql::Names;
 use crate::platform::error::{Answer, Fault, FolioError};
@@ -61,8 +65,37 @@ pub static TAGS: Collection = Collection {
 pub static CUSTOM_FIELDS: Collection = Collection {
     permission: "user-settings.custom-fields",
     schema: Schema { required: &["name", "type"], ..Schema::OPEN },
+    hooks: Hooks { prepare: name_field, ..Hooks::NONE },
     ..Collection::named("/custom-fields", "customFields", "folio_custom_field")
 };
+
+/// Gives a custom field the name under which users have its value, `refId`, which does not change, and its place.
+fn name_field(
+    txn: &mut Txn<'_>,
+    _: &Writer,
+    body: &mut Map<String, Value>,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    if let Some(old) = old {
+        for name in ["refId", "order"] {
+            if let (None, Some(kept)) = (body.get(name), old.get(name)) {
+                body.insert(name.to_owned(), kept.clone());
+            }
+        }
+        return Ok(());
+    }
+    let base = fold(body.get("name").and_then(Value::as_str).unwrap_or_default().trim()).replace(' ', "-");
+    let (mut n_fields, mut last) = (0_u64, 0_u64);
+    txn.for_each_body(&CUSTOM_FIELDS.kind, &Query::filter(Expr::All), |_, field| {
+        n_fields += u64::from(field.get("entityType") == body.get("entityType"));
+        let number = text_at(&field, "refId").and_then(|it| it.rsplit_once('_')).filter(|it| it.0 == base);
+        last = last.max(number.and_then(|it| it.1.parse().ok()).unwrap_or(0));
+        ControlFlow::Continue(())
+    })?;
+    body.entry("refId").or_insert_with(|| format!("{base}_{}", last + 1).into());
+    body.entry("order").or_insert_with(|| (n_fields + 1).into());
+    Ok(())
+}
 
 /// `/organizations-storage/organizations`.
 pub static ORGANIZATIONS: Collection = Collection {
@@ -197,7 +230,7 @@ async fn replace_fields(mut call: Call) -> Answer {
             });
         }
         let of_entity = Expr::Is("entityType".into(), StoreValue::Folded(entity.clone()));
-        for record in txn.find(&CUSTOM_FIELDS.kind, &pinakes_store::Query::filter(of_entity))? {
+        for record in txn.find(&CUSTOM_FIELDS.kind, &Query::filter(of_entity))? {
             if !kept.contains(&record.id) {
                 collection::delete(txn, &writer, &CUSTOM_FIELDS, &record.id)?;
             }

@@ -1,9 +1,12 @@
 //! Job and mapping profiles of exports. The default profiles are part of the initial data of a tenant.
 
+use http::StatusCode;
 use pinakes_store::{Column, Index, Kind, Type};
+use serde_json::Value;
 
-use crate::platform::collection::{Collection, Kinds, Reference, Schema, Unique};
+use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique};
 use crate::platform::cql::Names;
+use crate::platform::error::FolioError;
 
 /// `/data-export/mapping-profiles`.
 pub(crate) static MAPPING_PROFILES: Collection = Collection {
@@ -24,6 +27,11 @@ pub(crate) static MAPPING_PROFILES: Collection = Collection {
     },
     unique: &[Unique { column: "name", message: "Mapping profile with name '{value}' already exists." }],
     names: Names { fields: &["description", "userInfo"], ..Names::PLAIN },
+    hooks: Hooks {
+        stored: |_, _, _, old| keep_default(old, "Editing", "mapping"),
+        deleting: |_, _, old| keep_default(Some(old), "Deletion", "mapping"),
+        ..Hooks::NONE
+    },
     reference_data: include_str!("../../reference/export-mapping-profiles.json"),
     ..Collection::named("/data-export/mapping-profiles", "mappingProfiles", "folio_export_mapping_profile")
 };
@@ -47,9 +55,23 @@ pub(crate) static JOB_PROFILES: Collection = Collection {
     unique: &[Unique { column: "name", message: "Job profile with name '{value}' already exists." }],
     references: &[Reference { path: "mappingProfileId", to: || &MAPPING_PROFILES }],
     names: Names { fields: &["description", "userInfo"], ..Names::PLAIN },
+    hooks: Hooks {
+        stored: |_, _, _, old| keep_default(old, "Editing", "job"),
+        deleting: |_, _, old| keep_default(Some(old), "Deletion", "job"),
+        ..Hooks::NONE
+    },
     reference_data: include_str!("../../reference/export-job-profiles.json"),
     ..Collection::named("/data-export/job-profiles", "jobProfiles", "folio_export_job_profile")
 };
+
+/// Refuses to change the profiles that every tenant has.
+fn keep_default(old: Option<&Value>, what: &str, kind: &str) -> Result<(), FolioError> {
+    if old.is_some_and(|it| it["default"] == true) {
+        let message = format!("{what} of default {kind} profile is forbidden");
+        return Err(FolioError::text(StatusCode::FORBIDDEN, message));
+    }
+    Ok(())
+}
 
 /// Returns the default job profile of a record type.
 pub(super) fn default_of(record_type: &str) -> &'static str {

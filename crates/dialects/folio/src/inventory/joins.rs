@@ -9,16 +9,16 @@ use std::ops::ControlFlow;
 use pinakes_store::{Expr, Query, Value, View};
 
 use super::isbn;
-use super::kinds::{HOLDINGS, INSTANCE, ITEM};
+use super::kinds::{HOLDINGS, INSTANCE, ITEM, MATERIAL_TYPE};
 use crate::platform::collection::{Collection, Collections, by_kind, condition_of};
 use crate::platform::cql::{Clause, Node};
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
 /// Maximum number of records that a condition on a related kind may find.
-const JOINED_RECORDS: usize = 50_000;
+pub(crate) const JOINED_RECORDS: usize = 50_000;
 
-/// Evaluates `instance.…` and `holdingsRecords.…` on items.
+/// Evaluates `instance.…`, `holdingsRecords.…` and `materialType.…` on items.
 pub(super) fn of_items(
     view: &mut View<'_>,
     collections: Collections,
@@ -32,6 +32,9 @@ pub(super) fn of_items(
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
         let holdings = ids(view, collections, HOLDINGS, &inner, "id")?;
         return Ok(Some(within("holdingsRecordId", holdings)));
+    }
+    if let Some(inner) = below(clause, &["materialType"]) {
+        return Ok(Some(within("materialTypeId", ids(view, collections, MATERIAL_TYPE, &inner, "id")?)));
     }
     Ok(None)
 }
@@ -69,16 +72,25 @@ pub(super) fn of_instances(
         )));
     }
     if let Some(inner) = below(clause, &["item", "items"]) {
-        let holdings: Vec<String> =
-            ids(view, collections, ITEM, &inner, "holdingsRecordId")?.into_iter().collect();
-        let found = view.get_many(&by_kind(collections, HOLDINGS)?.kind, &holdings)?;
-        let mut instances = BTreeSet::new();
-        for record in found.iter().flatten() {
-            instances.extend(text_at(&record.json()?, "instanceId").map(str::to_owned));
-        }
+        let holdings = ids(view, collections, ITEM, &inner, "holdingsRecordId")?;
+        let instances = instances_of(view, by_kind(collections, HOLDINGS)?, holdings)?;
         return Ok(Some(Expr::Ids(instances.into_iter().collect())));
     }
     Ok(None)
+}
+
+/// Returns the ids of the instances of holdings.
+pub(crate) fn instances_of(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    holdings: BTreeSet<String>,
+) -> Result<BTreeSet<String>, FolioError> {
+    let holdings: Vec<String> = holdings.into_iter().collect();
+    let mut instances = BTreeSet::new();
+    for record in view.get_many(&collection.kind, &holdings)?.iter().flatten() {
+        instances.extend(text_at(&record.json()?, "instanceId").map(str::to_owned));
+    }
+    Ok(instances)
 }
 
 /// Returns the clause without its first step, if that is one of `prefixes`.
@@ -113,7 +125,10 @@ fn linked(
     gathered(view, collection, within(path, values), field)
 }
 
-fn gathered(
+/// Returns the values of `field` in the records that satisfy a condition.
+///
+/// Errors: 400 if there are more than [`JOINED_RECORDS`].
+pub(crate) fn gathered(
     view: &mut View<'_>,
     collection: &'static Collection,
     filter: Expr,

@@ -6,3 +6,5 @@ pub(crate) const INSTANCE: &str = "folio_instance";
 pub(crate) const HOLDINGS: &str = "folio_holdings";
 /// Kind of items.
 pub(crate) const ITEM: &str = "folio_item";
+/// Kind of material types.
+pub(crate) const MATERIAL_TYPE: &str = "folio_material_type";

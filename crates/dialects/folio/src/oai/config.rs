@@ -1,18 +1,22 @@
 //! Configuration of a tenant's repository: `/oai-pmh/configuration-settings`, else the entries of the module `OAIPMH`
 //! in `/configurations/entries`, else the defaults (mod-oai-pmh).
 //!
-//! There are three settings, `general`, `behavior` and `technical`, each an object of texts.
+//! There are three settings, `general`, `behavior` and `technical`, each an object of texts. A new tenant has them with
+//! the defaults; one that nobody has changed does not hide the entries.
 
 use http::StatusCode;
 use pinakes_oai_pmh::{Code, Deletions};
-use pinakes_store::{Column, Expr, Index, Kind, Type, Value as StoreValue, View};
-use serde_json::Value;
+use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue, View};
+use serde_json::{Map, Value};
 
 use crate::configuration::records::CONFIGURATIONS;
-use crate::platform::collection::{Collection, Kinds, Schema, Unique};
+use crate::platform::collection::{Collection, Hooks, Kinds, Schema, Unique, Writer};
 use crate::platform::cql::Names;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
+
+/// The settings of a new tenant.
+const DEFAULTS: &str = include_str!("../../reference/oai-settings.json");
 
 /// `/oai-pmh/configuration-settings`.
 pub(crate) static SETTINGS: Collection = Collection {
@@ -32,8 +36,31 @@ pub(crate) static SETTINGS: Collection = Collection {
     unique: &[Unique { column: "name", message: "" }],
     names: Names { aliases: &[("name", "configName")], whole: &["configName"], ..Names::PLAIN },
     has_result_info: false,
+    hooks: Hooks { prepare: replace_default, ..Hooks::NONE },
+    reference_data: DEFAULTS,
     ..Collection::named("/oai-pmh/configuration-settings", "configurationSettings", "folio_oai_setting")
 };
+
+/// Makes room for a setting that a tenant creates, if the one of that name is as it was loaded.
+fn replace_default(
+    txn: &mut Txn<'_>,
+    _: &Writer,
+    body: &mut Map<String, Value>,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    let name = body.get("configName").and_then(Value::as_str).unwrap_or_default();
+    if old.is_none()
+        && let Some(record) = txn.first(&SETTINGS.kind, named("configName", name))?
+        && is_default(name, &record.json()?["configValue"])
+    {
+        txn.delete(&SETTINGS.kind, &record.id)?;
+    }
+    Ok(())
+}
+
+fn named(path: &str, text: &str) -> Expr {
+    Expr::Is(path.into(), StoreValue::Folded(pinakes_store::fold(text)))
+}
 
 /// How records suppressed from discovery are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,13 +153,21 @@ impl Config {
     }
 }
 
+/// Checks whether a setting is as a new tenant has it.
+fn is_default(name: &str, value: &Value) -> bool {
+    let defaults: Vec<Value> = serde_json::from_str(DEFAULTS).unwrap_or_default();
+    defaults.iter().any(|it| it["configName"] == name && it["configValue"] == *value)
+}
+
 /// Returns one of the three settings; null if it does not exist.
 fn setting(view: &mut View<'_>, name: &str) -> Result<Value, FolioError> {
-    let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(pinakes_store::fold(text)));
-    if let Some(record) = view.first(&SETTINGS.kind, is("configName", name))? {
-        return Ok(record.json()?["configValue"].take());
+    if let Some(record) = view.first(&SETTINGS.kind, named("configName", name))? {
+        let value = record.json()?["configValue"].take();
+        if !is_default(name, &value) {
+            return Ok(value);
+        }
     }
-    let entry = is("module", "OAIPMH").and(is("configName", name));
+    let entry = named("module", "OAIPMH").and(named("configName", name));
     let Some(record) = view.first(&CONFIGURATIONS.kind, entry)? else { return Ok(Value::Null) };
     let entry = record.json()?;
     let Some(value) = text_at(&entry, "value") else { return Ok(Value::Null) };

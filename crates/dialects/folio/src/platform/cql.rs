@@ -12,7 +12,7 @@ mod meaning;
 mod tokens;
 mod tree;
 
-use self::tree::everything;
+pub(crate) use self::tree::everything;
 use tokens::{Token, TokenKind, tokens};
 
 pub(crate) use tree::ALL_RECORDS;

@@ -25,7 +25,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-pub(crate) use self::lists::{HEADING_FIELDS, headings};
+pub(crate) use self::lists::{CONFIG, HEADING_FIELDS, headings};
 
 /// Default number of entries in an answer.
 const DEFAULT_LIMIT: u64 = 20;
@@ -74,8 +74,9 @@ async fn browse(call: Call, list: &'static List) -> Answer {
         _ => (0, of_size(limit)),
     };
     let option = call.param("option").to_owned();
-    let types = list.types(&option)?;
-    let condition = match (&rest, types) {
+    let read = move |view: &mut View<'_>| list.types(view, &option);
+    let types = call.db().read(Weight::Point, read).await?;
+    let condition = match (&rest, types.as_slice()) {
         (None, []) => String::new(),
         _ => format!("{types:?} {rest:?}"),
     };
@@ -98,7 +99,9 @@ async fn browse(call: Call, list: &'static List) -> Answer {
             }
             let shown = told(list.anchors[0], apart);
             let is_of_type = types.is_empty()
-                || types.iter().any(|it| Some(*it) == shown.get(list.type_field).and_then(Value::as_str));
+                || types
+                    .iter()
+                    .any(|it| Some(it.as_str()) == shown.get(list.type_field).and_then(Value::as_str));
             let is_wanted = is_of_type && matches(&fits, &shown);
             if KNOWN_SHAPES < known.len() {
                 known.clear();

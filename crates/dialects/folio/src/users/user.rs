@@ -64,6 +64,7 @@ pub static USERS: Collection = Collection {
         ..Schema::OPEN
     },
     unique: &[
+        Unique { column: "id", message: "User with this id already exists" },
         Unique { column: "username", message: "User with this username already exists" },
         Unique { column: "barcode", message: "This barcode has already been taken" },
         Unique { column: "externalSystemId", message: "User with this externalSystemId already exists" },

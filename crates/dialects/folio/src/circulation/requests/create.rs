@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::queue::{Queue, Request};
 use super::{REQUESTS, are_titles_requested, view};
 use crate::circulation::book::Book;
-use crate::circulation::check_out::inactive;
+use crate::circulation::check_out::{inactive, is_proxy};
 use crate::circulation::neighbours::{HOLDINGS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::notices;
 use crate::circulation::notices::sending::{LoanEvent, RequestEvent};
@@ -73,12 +73,18 @@ pub(crate) fn create(
         return Err(refused(Fault::new(message).with("requestType", kind)));
     }
     let by_title = are_titles_requested(txn)?;
-    let is_for_title = wish.text("requestLevel") == "Title";
-    if is_for_title && !by_title {
-        let message = "requestLevel must be one of the following: \"Item\"";
-        return Err(refused(Fault::new(message).with("requestLevel", "Title")));
+    let level = wish.text("requestLevel");
+    let is_for_title = level == "Title";
+    if !matches!((level, by_title), ("" | "Item", _) | ("Title", true)) {
+        let levels = if by_title { "\"Item\", \"Title\"" } else { "\"Item\"" };
+        let message = format!("requestLevel must be one of the following: {levels}");
+        return Err(refused(Fault::new(message).with("requestLevel", level)));
+    }
+    if !wish.text("instanceId").is_empty() {
+        instance(txn, wish)?;
     }
     let user = requester(txn, writer, wish)?;
+    refuse_proxy(txn, writer, wish)?;
     let mut book = match is_for_title {
         true => item_of_title(txn, &mut known, wish, &kind, &user)?,
         false => Some(item(txn, &mut known, wish)?),
@@ -92,12 +98,14 @@ pub(crate) fn create(
         None => Queue::by(txn, "instanceId", &instance, "", writer.now_ms)?,
     };
     refuse_pickup(txn, &mut known, wish)?;
-    if let Some(book) = &book {
-        if !is_for_title {
+    match &book {
+        _ if is_for_title => refuse_double_of_title(&queue, &user, &instance)?,
+        Some(book) => {
             let policy = refuse_item(txn, &mut known, &user, book, &kind)?;
             refuse_other_point(&policy, wish, &kind)?;
+            refuse_double(&queue, &user, book)?;
         }
-        refuse_double(&queue, &user, book)?;
+        None => {}
     }
     queue.settle(txn, writer)?;
 
@@ -164,6 +172,15 @@ fn requester(txn: &mut Txn<'_>, writer: &Writer, wish: &RequestDraft<'_>) -> Res
     }
 }
 
+/// Refuses a proxy who may not act for the requester.
+fn refuse_proxy(view: &mut View<'_>, writer: &Writer, wish: &RequestDraft<'_>) -> Result<(), FolioError> {
+    let proxy = wish.text("proxyUserId");
+    if proxy.is_empty() || is_proxy(view, writer.now_ms, proxy, wish.text("requesterId"))? {
+        return Ok(());
+    }
+    Err(refused(Fault::new("proxyUserId is not valid").with("proxyUserId", proxy)))
+}
+
 fn item(view: &mut View<'_>, known: &mut Records, wish: &RequestDraft<'_>) -> Result<Book, FolioError> {
     let given = wish.text("itemId");
     if given.is_empty() {
@@ -199,8 +216,20 @@ fn item_of_title(
     user: &Value,
 ) -> Result<Option<Book>, FolioError> {
     let instance = instance(txn, wish)?;
-    for book in books_of(txn, known, &instance)? {
-        if !allowed_types(book.status()).contains(&kind) || is_on_loan_to(txn, &book, user)?.is_some() {
+    let books = books_of(txn, known, &instance)?;
+    for book in &books {
+        if let Some(loan) = is_on_loan_to(txn, book, user)? {
+            let fault = Fault::new("This requester already has a loan for one of the instance's items");
+            return Err(refused(
+                fault
+                    .with("itemId", book.id())
+                    .with("userId", text(user, "id"))
+                    .with("loanId", text(&loan, "id")),
+            ));
+        }
+    }
+    for book in books {
+        if !allowed_types(book.status()).contains(&kind) {
             continue;
         }
         let policy = policy_of(txn, known, &book, user)?;
@@ -347,6 +376,18 @@ fn refuse_double(queue: &Queue, user: &Value, book: &Book) -> Result<(), FolioEr
     let Some(own) = queue.requests().iter().find(own) else { return Ok(()) };
     let fault = Fault::new("This requester already has an open request for this item");
     Err(refused(fault.with("requesterId", user).with("itemId", book.id()).with("requestId", own.id())))
+}
+
+/// Refuses a request for a title by a user who waits for the title or for one of its items.
+fn refuse_double_of_title(queue: &Queue, user: &Value, instance: &str) -> Result<(), FolioError> {
+    let user = text(user, "id");
+    let Some(own) = queue.requests().iter().find(|it| it.requester() == user) else { return Ok(()) };
+    let message = match own.is_for_title() {
+        true => "This requester already has an open request for this instance",
+        false => "This requester already has an open request for one of the instance's items",
+    };
+    let fault = Fault::new(message).with("requesterId", user).with("instanceId", instance);
+    Err(refused(fault.with("requestId", own.id())))
 }
 
 /// Applies the immediate effects of a request.

@@ -17,7 +17,7 @@ use crate::platform::collection::{self, Page, Writer, page_of};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-use crate::platform::values::{json_answer, required_text};
+use crate::platform::values::{json_answer, parse_uuid, required_text};
 
 /// Adds the routes of requests.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -187,15 +187,42 @@ async fn reorder(mut call: Call, field: &'static str) -> Answer {
 /// Lists the service points that a requester may choose, by request type: `?operation=create&requesterId=` with
 /// `itemId=` or `instanceId=`; `?operation=replace&requestId=` and `?operation=move&requestId=&itemId=` for an existing
 /// request.
+/// Refuses ids that are none, and parameters that do not belong together: a new request names the requester and an
+/// item or an instance, an existing one itself, and when it is moved also the item.
+fn refuse_combination(call: &Call) -> Result<(), FolioError> {
+    let given = |name: &str| call.query.filled(name);
+    let ids = [
+        ("requesterId", "Requester"),
+        ("instanceId", "Instance"),
+        ("itemId", "Item"),
+        ("requestId", "Request"),
+    ];
+    let faults: Vec<String> = ids
+        .into_iter()
+        .filter_map(|(name, what)| Some((what, given(name).filter(|it| parse_uuid(it).is_none())?)))
+        .map(|(what, id)| format!("{what} ID is not a valid UUID: {id}."))
+        .collect();
+    if !faults.is_empty() {
+        return Err(FolioError::bad_request(faults.join(" ")));
+    }
+    let has = ids.map(|(name, _)| given(name).is_some());
+    let fits = match (given("operation"), has) {
+        (Some("create"), [true, instance, item, false]) => instance != item,
+        (Some("replace"), [false, false, false, true]) => true,
+        (Some("move"), [false, false, true, true]) => true,
+        // Without an operation, whatever can be answered.
+        (None, [requester, instance, item, request]) => request || requester && (instance || item),
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(FolioError::bad_request("Invalid combination of query parameters")) }
+}
+
 async fn allowed_service_points(call: Call) -> Answer {
     let given = |name: &str| call.query.get(name).unwrap_or_default().to_owned();
     let (mut requester, mut item, mut instance) =
         (given("requesterId"), given("itemId"), given("instanceId"));
     let (operation, request) = (given("operation"), given("requestId"));
-    if !matches!(operation.as_str(), "" | "create" | "replace" | "move") {
-        let fault = Fault::new("Operation must be one of: create, replace, move");
-        return Err(FolioError::unprocessable(fault.with("operation", operation)));
-    }
+    refuse_combination(&call)?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let mut known = Records::default();
         let missing = |what: &str, name: &str, id: &str| {

@@ -44,6 +44,10 @@ impl Request {
         text(&self.0, "requestType") == "Page"
     }
 
+    pub(crate) fn is_for_title(&self) -> bool {
+        text(&self.0, "requestLevel") == "Title"
+    }
+
     /// Returns its position in the queue; requests without one come last.
     fn position(&self) -> u64 {
         self.0["position"].as_u64().unwrap_or(u64::MAX)

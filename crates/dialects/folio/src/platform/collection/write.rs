@@ -6,7 +6,7 @@ use pinakes_store::{Document, StoreError, Txn};
 use serde_json::{Map, Value};
 
 use super::check::{check_references, check_schema, complete, not_a_uuid, refuse_used};
-use crate::platform::collection::declared::{Collection, Locking, Metadata, Writer};
+use crate::platform::collection::declared::{Collection, Locking, Manner, Metadata, Writer};
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::values::parse_uuid;
 use crate::platform::{coerce, json};
@@ -96,7 +96,7 @@ pub fn put(
         let stored = old.get("_version").and_then(Value::as_u64).unwrap_or(first);
         if lock == Lock::Checked && body.get("_version").and_then(Value::as_u64) != Some(stored) {
             let found = body.get("_version").map_or_else(|| "<NULL>".to_owned(), Value::to_string);
-            return Err(conflict(id, stored, &found));
+            return Err(conflict(collection, id, stored, &found));
         }
         version = Some(stored + 1);
     }
@@ -231,11 +231,13 @@ fn given_id(body: &Map<String, Value>) -> Result<Option<String>, FolioError> {
     }
 }
 
-fn conflict(id: &str, stored: u64, found: &str) -> FolioError {
+/// Builds the error for a `_version` that is not the stored one; a database reports it, except for authorities.
+fn conflict(collection: &Collection, id: &str, stored: u64, found: &str) -> FolioError {
+    let begin = if collection.metadata == Metadata::Rmb { "ERROR: " } else { "" };
     FolioError::text(
         StatusCode::CONFLICT,
         format!(
-            "Cannot update record {id} because it has been changed (optimistic locking): \
+            "{begin}Cannot update record {id} because it has been changed (optimistic locking): \
              Stored _version is {stored}, _version of request is {found} (23F09)"
         ),
     )
@@ -255,6 +257,11 @@ fn taken(collection: &Collection, error: StoreError, body: &Value) -> FolioError
         return FolioError::unprocessable(Fault::new(message).ty("1").code("-1").with("id", value));
     }
     let message = collection.unique.iter().find(|it| it.column == column).map_or("", |it| it.message);
+    if message.is_empty() && matches!(collection.locking, Locking::From(_)) {
+        let key = format!("lower(f_unaccent(jsonb ->> '{column}'::text))");
+        let message = format!("{key} value already exists in table {}: {value}", collection.table);
+        return FolioError::unprocessable(Fault::new(message).ty("1").code("-1").with(key, value));
+    }
     if message.is_empty() {
         let constraint = if column == "id" {
             format!("{}_pkey\": Key (id)", collection.table)
@@ -268,6 +275,13 @@ fn taken(collection: &Collection, error: StoreError, body: &Value) -> FolioError
             "duplicate key value violates unique constraint \"{constraint}=({value}) already exists."
         ));
     }
-    let message = message.replace("{value}", &value);
-    FolioError::unprocessable(Fault::new(message).ty("1").code("-1").with(column, value))
+    let fault = Fault::new(message.replace("{value}", &value)).with(column, value);
+    FolioError::unprocessable(match collection.manner {
+        // As mod-entities-links: `/authority-source-files` gives `duplicate.authority-source-file.name`.
+        Manner::Links => {
+            let what = collection.path.trim_start_matches('/').trim_end_matches('s');
+            fault.ty("DataIntegrityViolationException").code(format!("duplicate.{what}.{column}"))
+        }
+        _ => fault.ty("1").code("-1"),
+    })
 }

@@ -150,7 +150,7 @@ impl Reader<'_> {
         let is_whole = self.names.whole.contains(&path);
         match ty {
             Some(Type::Text) => exact_text(&place, relation, term),
-            Some(Type::Folded) if is_whole => folded(&place, whole(relation), term),
+            Some(Type::Folded) if is_whole => folded(&place, whole(relation, term), term),
             Some(Type::Folded) => {
                 let found = folded(&place, relation, term)?;
                 Ok(self.narrowed(path, relation, term, found))
@@ -159,7 +159,7 @@ impl Reader<'_> {
             Some(Type::Integer | Type::Real) => Ok(number(&place, relation, term)),
             Some(Type::Boolean) => Ok(boolean(&place, relation, term)),
             None => {
-                let found = anything(&place, if is_whole { whole(relation) } else { relation }, term)?;
+                let found = anything(&place, if is_whole { whole(relation, term) } else { relation }, term)?;
                 Ok(self.narrowed(path, relation, term, found))
             }
         }
@@ -186,15 +186,15 @@ impl Reader<'_> {
     }
 }
 
-/// Replaces `=` with `==`.
-fn whole(relation: Relation) -> Relation {
-    if relation == Relation::Words { Relation::Exact } else { relation }
+/// Replaces `=` with `==`, except in `field=""`, which asks whether there is a value.
+fn whole(relation: Relation, term: &Term) -> Relation {
+    if relation == Relation::Words && !term.pieces().is_empty() { Relation::Exact } else { relation }
 }
 
 /// Translates a condition on a field of a list element, whose type no column declares.
 fn within(field: &str, relation: Relation, term: &Term) -> Result<Expr, CqlError> {
     let is_id = field.ends_with("Id") || field == "id";
-    anything(&Path::dotted(field), if is_id { whole(relation) } else { relation }, term)
+    anything(&Path::dotted(field), if is_id { whole(relation, term) } else { relation }, term)
 }
 
 /// Compares ids and codes.

@@ -1,7 +1,7 @@
 //! The lists that can be browsed: the records of their entries, and how they are sorted and shown.
 
 use http::StatusCode;
-use pinakes_store::{Expr, ListPlace, View, Wanted, fold, matches};
+use pinakes_store::{Expr, Kind, ListPlace, Txn, View, Wanted, Weight, fold, matches};
 use serde_json::{Value, json};
 
 use crate::authorities::authority::AUTHORITIES;
@@ -12,12 +12,12 @@ use crate::inventory::items::ITEMS;
 use crate::inventory::listed::{call_numbers, classifications, contributors, shelf_key, subjects};
 use crate::platform::app::Call;
 use crate::platform::collection::Collection;
-use crate::platform::error::{Answer, FolioError};
+use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::listed::{Row, apart_of, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-use crate::platform::values::json_answer;
+use crate::platform::values::{json_answer, parse_uuid};
 
 /// A browse list.
 pub(super) struct List {
@@ -37,11 +37,11 @@ pub(super) struct List {
     pub(super) type_field: &'static str,
     /// Adds to an entry the data that is read only for entries that are shown.
     pub(super) complete: fn(&mut View<'_>, &mut Item) -> Result<(), FolioError>,
-    /// Parts of the list by name, with the ids of their types.
-    options: &'static [(&'static str, &'static [&'static str])],
+    /// Parts of the list.
+    options: Options,
 }
 
-const CALL_NUMBER_TYPES: &[(&str, &[&str])] = &[
+const CALL_NUMBER_TYPES: Options = &[
     ("all", &[]),
     ("lc", &["95467209-6d7b-468b-94df-0f5d7ad2747d"]),
     ("dewey", &["03dd64d0-5626-4ecd-8ece-4531e0069f35"]),
@@ -50,7 +50,7 @@ const CALL_NUMBER_TYPES: &[(&str, &[&str])] = &[
     ("other", &["89002095-204b-5a50-95d5-8ff2c5a92722"]),
     ("local", &[]),
 ];
-const CLASSIFICATION_TYPES: &[(&str, &[&str])] = &[
+const CLASSIFICATION_TYPES: Options = &[
     ("all", &[]),
     ("lc", &["ce176ace-a53e-4b4d-aa89-725ed7b2edac", "522b68ac-f107-5774-9f90-efb3a46bc02e"]),
     ("dewey", &["42471af9-7d25-4f3a-bf78-60d29dcf463b"]),
@@ -141,14 +141,40 @@ pub(super) static LISTS: [List; 6] = [
 ];
 
 impl List {
-    /// Returns the ids of the types in a part of the list; none for all. Errors: 400 for an unknown part.
-    pub(super) fn types(&self, option: &str) -> Result<&'static [&'static str], FolioError> {
-        if self.options.is_empty() {
-            return Ok(&[]);
-        }
-        let found = self.options.iter().find(|it| it.0 == option);
-        found.map(|it| it.1).ok_or_else(|| unknown_option(self.options, option))
+    /// Returns the ids of the types in a part of the list, as the tenant has chosen them; none for all. Errors: 400
+    /// for an unknown part.
+    pub(super) fn types(&self, view: &mut View<'_>, option: &str) -> Result<Vec<String>, FolioError> {
+        let Some((name, options)) = CONFIGS.iter().find(|it| it.1 == self.options) else {
+            return Ok(Vec::new());
+        };
+        let config = config_of(view, name, options, option)?;
+        let types = config.get("typeIds").and_then(Value::as_array).into_iter().flatten();
+        Ok(types.filter_map(Value::as_str).map(str::to_owned).collect())
     }
+}
+
+/// The lists whose parts a tenant can configure.
+const CONFIGS: [(&str, Options); 2] =
+    [("instance-classification", CLASSIFICATION_TYPES), ("instance-call-number", CALL_NUMBER_TYPES)];
+
+/// Parts of a list by name, with the ids of their types.
+type Options = &'static [(&'static str, &'static [&'static str])];
+
+/// What a tenant has changed: `{id: "instance-classification/lc", shelvingAlgorithm, typeIds}`.
+pub(crate) static CONFIG: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_config") };
+
+/// Returns a part of a list: `{id, shelvingAlgorithm, typeIds}`. Errors: 400 for an unknown part.
+fn config_of(view: &mut View<'_>, list: &str, options: Options, option: &str) -> Result<Value, FolioError> {
+    let Some((name, types)) = options.iter().find(|it| it.0 == option) else {
+        return Err(unknown_option(options, option));
+    };
+    let stored = view.get(&CONFIG, &format!("{list}/{name}"))?.map(|it| it.json()).transpose()?;
+    if let Some(mut stored) = stored {
+        stored["id"] = (*name).into();
+        return Ok(stored);
+    }
+    let algorithm = if *name == "all" { "default" } else { name };
+    Ok(json!({"id": name, "shelvingAlgorithm": algorithm, "typeIds": types}))
 }
 
 fn unknown_option(options: &[(&str, &[&str])], found: &str) -> FolioError {
@@ -176,8 +202,16 @@ fn with_title(view: &mut View<'_>, item: &mut Item) -> Result<(), FolioError> {
 }
 
 /// Fields of a heading's row that its entry in the list contains, so that conditions on them can be evaluated there.
-pub(crate) const HEADING_FIELDS: [&str; 6] =
-    ["headingRef", "authRefType", "headingType", "sourceFileId", "authoritySourceFileId", "naturalId"];
+pub(crate) const HEADING_FIELDS: [&str; 8] = [
+    "headingRef",
+    "authRefType",
+    "headingType",
+    "isTitleHeadingRef",
+    "shared",
+    "sourceFileId",
+    "authoritySourceFileId",
+    "naturalId",
+];
 
 /// Returns the rows of headings that satisfy a condition on [`HEADING_FIELDS`], in order, with the authority of each:
 /// those in a window, and the total number. `condition` is the text form of `fits`.
@@ -202,40 +236,72 @@ pub(crate) fn headings(
         };
         let shown =
             (list.rows)(&authority).into_iter().find(|it| apart_of(list.anchors[0], it) == listed.apart);
-        rows.extend(shown.map(|mut it| {
-            let mut row = it.shown["authority"].take();
-            if let Value::Object(map) = &mut row {
-                map.remove("isTitleHeadingRef");
-            }
-            row
-        }));
+        rows.extend(shown.map(|mut it| it.shown["authority"].take()));
     }
     Ok((rows, found.n_entries))
 }
 
 /// Adds the route for the types in the parts of a list.
 pub(super) fn routes(routes: Routes) -> Routes {
-    routes.get("/browse/config/{option}", Access::to("browse.config.collection.get"), config)
+    routes.get("/browse/config/{option}", Access::to("browse.config.collection.get"), config).put(
+        "/browse/config/{option}/{part}",
+        Access::to("browse.config.item.put"),
+        change_config,
+    )
+}
+
+/// Returns the parts of the list that a request names.
+fn options_of(call: &Call) -> Result<(&'static str, Options), FolioError> {
+    let asked = call.param("option");
+    CONFIGS.into_iter().find(|it| it.0 == asked).ok_or_else(|| {
+        FolioError::bad_request(format!("{asked:?} is none of instance-classification, instance-call-number"))
+    })
 }
 
 async fn config(call: Call) -> Answer {
-    let options = match call.param("option") {
-        "instance-classification" => CLASSIFICATION_TYPES,
-        "instance-call-number" => CALL_NUMBER_TYPES,
-        other => {
-            return Err(FolioError::bad_request(format!(
-                "{other:?} is none of instance-classification, instance-call-number"
-            )));
-        }
+    let (list, options) = options_of(&call)?;
+    let read = move |view: &mut View<'_>| -> Result<Vec<Value>, FolioError> {
+        options.iter().map(|it| config_of(view, list, options, it.0)).collect()
     };
-    let shown: Vec<Value> = options
-        .iter()
-        .map(|(name, types)| {
-            let algorithm = if *name == "all" { "default" } else { name };
-            json!({"id": name, "shelvingAlgorithm": algorithm, "typeIds": types})
-        })
-        .collect();
+    let shown = call.db().read(Weight::Point, read).await?;
     Ok(json_answer(StatusCode::OK, &json!({"configs": shown, "totalRecords": shown.len()})))
+}
+
+/// Ways to sort a part; FOLIO's names. Entries are in shelf order, whatever is chosen.
+const ALGORITHMS: [&str; 7] = ["default", "lc", "dewey", "nlm", "sudoc", "other", "local"];
+
+/// Chooses the types in a part of a list.
+async fn change_config(mut call: Call) -> Answer {
+    let (list, options) = options_of(&call)?;
+    let part = call.param("part").to_owned();
+    let body = call.object().await?;
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let invalid = |message: &str, key: &str, value: &str| {
+        let fault = Fault::new(message).ty("RequestValidationException").code("validation_error");
+        FolioError::faults(StatusCode::BAD_REQUEST, vec![fault.with(key, value)])
+    };
+    if text("id") != part {
+        return Err(invalid("Body doesn't match path parameter", "id", text("id")));
+    }
+    let algorithm = text("shelvingAlgorithm");
+    if !ALGORITHMS.contains(&algorithm) {
+        return Err(invalid("Unexpected value", "shelvingAlgorithm", algorithm));
+    }
+    let given = body.get("typeIds").and_then(Value::as_array).cloned().unwrap_or_default();
+    let types: Option<Vec<String>> = given.iter().map(|it| parse_uuid(it.as_str()?)).collect();
+    let Some(types) = types else { return Err(invalid("Invalid type id", "typeIds", "")) };
+    let config = json!({"id": part, "shelvingAlgorithm": algorithm, "typeIds": types});
+    let answered = config.clone();
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        config_of(txn, list, options, &part)?;
+        let id = format!("{list}/{part}");
+        let mut config = config.clone();
+        config["id"] = id.as_str().into();
+        txn.put(&CONFIG, &id, &config)?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(json_answer(StatusCode::OK, &answered))
 }
 
 /// An entry of an answer.
