@@ -45,11 +45,14 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// Paths and contents.
+    type Files<'a> = &'a [(&'a str, &'a str)];
+
     #[test]
     fn the_least_limit_counts() {
         const MACHINE: (&str, &str) = ("proc/meminfo", "MemTotal:       24000000 kB\nMemFree: 1 kB\n");
         const NO_LIMIT: &str = "9223372036854771712\n";
-        let cases: [(&[(&str, &str)], Option<u64>); 7] = [
+        let cases: [(Files<'_>, Option<u64>); 7] = [
             (&[], None),
             (&[MACHINE], Some(24_576_000_000)),
             (&[MACHINE, ("proc/self/cgroup", "0::/\n")], Some(24_576_000_000)),
