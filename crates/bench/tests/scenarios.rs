@@ -97,7 +97,12 @@ async fn reads_prepare_measure_and_clean_up() {
         "scicat-reads",
         &url,
         folder,
-        &[&SHORT_STEPS[..], &["--datasets", "30,60", "--rates", "100,1000", "--no-saturation"]].concat(),
+        // A busy machine may let nobody in for a third of a second: each of these steps must see an answer.
+        &[
+            &["--connections", "4", "--step-s", "1", "--warmup-s", "0.1"][..],
+            &["--datasets", "30,60", "--rates", "100,1000", "--no-saturation"],
+        ]
+        .concat(),
     );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();

@@ -441,7 +441,7 @@ impl Open {
             layout,
             covered: self.covered,
             store: store.to_owned(),
-            frequent: indexes.frequent.clone(),
+            decoded: indexes.decoded.clone(),
             counted: Mutex::default(),
         };
         indexes.publish(kind, Some(snapshot));

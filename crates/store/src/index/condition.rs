@@ -23,7 +23,7 @@ use tantivy::{Searcher, SegmentReader, Term};
 pub(super) use self::bounds::Bounds;
 pub(super) use self::paths::PathTexts;
 use self::span::Span;
-use super::frequent::{Frequent, What};
+use super::decoded::{Decoded, What};
 use super::layout::{INSTANTS, Layout};
 use super::set::Set;
 use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm};
@@ -38,7 +38,7 @@ pub(super) struct Segment<'s> {
     searcher: &'s Searcher,
     reader: &'s SegmentReader,
     layout: &'s Layout,
-    frequent: &'s Frequent,
+    decoded: &'s Decoded,
     kind: &'static Kind,
     terms: Arc<InvertedIndexReader>,
     max_doc: u32,
@@ -51,12 +51,12 @@ impl<'s> Segment<'s> {
         searcher: &'s Searcher,
         reader: &'s SegmentReader,
         layout: &'s Layout,
-        frequent: &'s Frequent,
+        decoded: &'s Decoded,
         kind: &'static Kind,
     ) -> Result<Self> {
         let terms = reader.inverted_index(layout.terms)?;
         let max_doc = reader.max_doc();
-        let mut segment = Self { searcher, reader, layout, frequent, kind, terms, max_doc, beyond: None };
+        let mut segment = Self { searcher, reader, layout, decoded, kind, terms, max_doc, beyond: None };
         let beyond = segment.with_term(&terms::beyond_term())?;
         segment.beyond = (!beyond.is_empty()).then_some(beyond);
         Ok(segment)
@@ -79,18 +79,18 @@ impl<'s> Segment<'s> {
             (0..self.max_doc).filter(|doc| !alive.is_alive(*doc)).for_each(|doc| set.remove(doc));
             Ok(set)
         };
-        if !Frequent::is_frequent(self.max_doc, self.max_doc) {
+        if !Decoded::is_frequent(self.max_doc, self.max_doc) {
             return read();
         }
         let what = What::Alive { n_deleted: self.reader.num_deleted_docs() };
-        let set = self.frequent.set(self.reader.segment_id(), what, read)?;
+        let set = self.decoded.set(self.reader.segment_id(), what, read)?;
         Ok(Set::clone(&set))
     }
 
     /// Returns the documents with a term.
     pub(super) fn with_term(&self, term: &[u8]) -> Result<Set> {
         let Some(info) = self.info(term)? else { return Ok(Set::empty(self.max_doc)) };
-        if Frequent::is_frequent(info.doc_freq, self.max_doc) {
+        if Decoded::is_frequent(info.doc_freq, self.max_doc) {
             return Ok(Set::clone(&*self.of_frequent(term, &info)?));
         }
         self.of_term(&info)
@@ -99,7 +99,7 @@ impl<'s> Segment<'s> {
     /// Adds the documents with a term.
     fn add_term(&self, term: &[u8], block: &mut Option<BlockSegmentPostings>, set: &mut Set) -> Result<()> {
         match self.info(term)? {
-            Some(info) if Frequent::is_frequent(info.doc_freq, self.max_doc) => {
+            Some(info) if Decoded::is_frequent(info.doc_freq, self.max_doc) => {
                 set.add(&*self.of_frequent(term, &info)?);
                 Ok(())
             }
@@ -110,7 +110,7 @@ impl<'s> Segment<'s> {
 
     fn of_frequent(&self, term: &[u8], info: &TermInfo) -> Result<Arc<Set>> {
         let what = What::Term(self.layout.terms, term.to_vec());
-        self.frequent.set(self.reader.segment_id(), what, || self.of_term(info))
+        self.decoded.set(self.reader.segment_id(), what, || self.of_term(info))
     }
 
     /// Returns the documents of any of these classes.
@@ -149,7 +149,7 @@ impl<'s> Segment<'s> {
     /// Returns whether any document of a term is in a set.
     pub(super) fn has_any_of(&self, info: &TermInfo, set: &Set) -> Result<bool> {
         let mut is_there = false;
-        self.each_posting(info, &mut None, |doc| is_there |= set.has(doc))?;
+        each_posting(&self.terms, info, &mut None, |doc| is_there |= set.has(doc))?;
         Ok(is_there)
     }
 
@@ -173,35 +173,7 @@ impl<'s> Segment<'s> {
         block: &mut Option<BlockSegmentPostings>,
         set: &mut Set,
     ) -> Result<()> {
-        self.each_posting(info, block, |doc| set.insert(doc))
-    }
-
-    /// Calls `visit` with each document of a term.
-    fn each_posting(
-        &self,
-        info: &TermInfo,
-        block: &mut Option<BlockSegmentPostings>,
-        mut visit: impl FnMut(u32),
-    ) -> Result<()> {
-        let postings = match block {
-            Some(postings) => {
-                self.terms.reset_block_postings_from_terminfo(info, postings).map_err(failed)?;
-                postings
-            }
-            None => block.insert(
-                self.terms
-                    .read_block_postings_from_terminfo(info, IndexRecordOption::Basic)
-                    .map_err(failed)?,
-            ),
-        };
-        loop {
-            let docs = postings.docs();
-            if docs.is_empty() {
-                return Ok(());
-            }
-            docs.iter().for_each(|doc| visit(*doc));
-            postings.advance();
-        }
+        each_posting(&self.terms, info, block, |doc| set.insert(doc))
     }
 
     /// Calls `visit` with the rest after `prefix` of each term from `low` (inclusive) to `high` (exclusive), and with
@@ -551,6 +523,31 @@ impl<'s> Segment<'s> {
             }
             _ => maybe(),
         }
+    }
+}
+
+/// Calls `visit` with each document of a term of a field. `block` is memory for reuse, one field's alone.
+fn each_posting(
+    field: &InvertedIndexReader,
+    info: &TermInfo,
+    block: &mut Option<BlockSegmentPostings>,
+    mut visit: impl FnMut(u32),
+) -> Result<()> {
+    let postings = match block {
+        Some(postings) => {
+            field.reset_block_postings_from_terminfo(info, postings).map_err(failed)?;
+            postings
+        }
+        None => block
+            .insert(field.read_block_postings_from_terminfo(info, IndexRecordOption::Basic).map_err(failed)?),
+    };
+    loop {
+        let docs = postings.docs();
+        if docs.is_empty() {
+            return Ok(());
+        }
+        docs.iter().for_each(|doc| visit(*doc));
+        postings.advance();
     }
 }
 

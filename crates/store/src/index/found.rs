@@ -135,7 +135,7 @@ impl Snapshot {
         let mut asked = Vec::new();
         let mut cost = 0_u64;
         for reader in self.searcher.segment_readers() {
-            let segment = Segment::new(&self.searcher, reader, &self.layout, &self.frequent, kind)?;
+            let segment = Segment::new(&self.searcher, reader, &self.layout, &self.decoded, kind)?;
             let mut within = tail.unchanged_in(&segment)?;
             if let Some(set) = classes {
                 within = within.and(&segment.of_classes(&set.numbers)?);

@@ -108,7 +108,7 @@ impl<'s> Lists<'s> {
         let mut segments = Vec::new();
         for reader in snapshot.searcher.segment_readers() {
             let segment =
-                Segment::new(&snapshot.searcher, reader, &snapshot.layout, &snapshot.frequent, kind)?;
+                Segment::new(&snapshot.searcher, reader, &snapshot.layout, &snapshot.decoded, kind)?;
             let mut within = tail.unchanged_in(&segment)?;
             let unlisted = segment.with_term(&terms::unlisted_term())?;
             let unlisted = unlisted.or(&segment.with_term(&terms::beyond_term())?).and(&within);

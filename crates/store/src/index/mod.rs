@@ -11,11 +11,12 @@
 mod builder;
 mod changes;
 mod check;
+mod codes;
 mod condition;
+mod decoded;
 mod entries;
 mod folder;
 mod found;
-mod frequent;
 mod layout;
 mod lists;
 mod order;
@@ -23,6 +24,7 @@ mod pace;
 mod page;
 mod parallel;
 mod rank;
+mod recent;
 mod select;
 mod set;
 mod terms;
@@ -42,9 +44,9 @@ use tantivy::Searcher;
 pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE};
 pub(crate) use self::changes::{MANY_RECORDS, store_identity};
 pub(crate) use self::check::check;
+use self::decoded::Decoded;
 pub(crate) use self::folder::remove;
 pub(crate) use self::found::{Decider, Found};
-use self::frequent::Frequent;
 use self::layout::Layout;
 pub(crate) use self::lists::browse;
 pub(crate) use self::order::{ORDERS, SortBy};
@@ -66,7 +68,7 @@ pub(crate) struct Indexes {
     /// Whether a command waits for all of them and nothing else needs the processors.
     is_hurried: AtomicBool,
     standing: Mutex<Standing>,
-    frequent: Arc<Frequent>,
+    decoded: Arc<Decoded>,
 }
 
 /// Progress of the builder.
@@ -89,7 +91,7 @@ pub(crate) struct Snapshot {
     covered: u64,
     /// Identity of its store.
     store: String,
-    frequent: Arc<Frequent>,
+    decoded: Arc<Decoded>,
     /// Number of entries of lists, by list number and condition.
     counted: Mutex<HashMap<(usize, String), u64>>,
 }
@@ -135,7 +137,7 @@ impl Indexes {
             rung: Condvar::new(),
             is_hurried: AtomicBool::new(false),
             standing: Mutex::default(),
-            frequent: Arc::default(),
+            decoded: Arc::default(),
         })
     }
 

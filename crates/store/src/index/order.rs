@@ -67,10 +67,10 @@ impl Found<'_> {
         limit: Option<u64>,
     ) -> Result<Option<Vec<i64>>> {
         let mut columns = Vec::new();
-        for (segment, _) in &self.segments {
+        for (segment, set) in &self.segments {
             let mut own = Vec::with_capacity(N);
             for (by, _) in order {
-                let Some(column) = self.sort_column(segment, by)? else { return Ok(None) };
+                let Some(column) = self.sort_column(segment, by, set.len())? else { return Ok(None) };
                 own.push(column);
             }
             columns.push(own);
@@ -112,7 +112,7 @@ impl Found<'_> {
             let own = &columns[number];
             let range = within.as_ref().map(|it| it.segments[number]);
             let keys = segment.reader().fast_fields().i64(KEY)?;
-            let mut top = Top::of(want);
+            let mut top: Top<Entry<N>> = Top::of(want);
             let (mut docs, mut left) = (Vec::with_capacity(STEP_DOCS), set.iter());
             let (mut row_keys, mut ranks) = (Vec::new(), vec![Vec::new(); N]);
             loop {
@@ -121,10 +121,18 @@ impl Found<'_> {
                 if docs.is_empty() {
                     break;
                 }
-                if let (Some(range), Some(first)) = (range, own.first()) {
-                    first.ranks(&docs, &mut ranks[0]);
-                    let mut by_doc = ranks[0].iter();
-                    docs.retain(|_| by_doc.next().is_some_and(|rank| range.has(*rank)));
+                let last = top.last().and_then(|it| it.ranks.first());
+                if let Some(first) = own.first()
+                    && (range.is_some() || last.is_some())
+                {
+                    // Most documents are behind the last one that is still needed.
+                    let is_needed = |rank: Rank| match (last, directions[0]) {
+                        (None, _) => true,
+                        (Some(last), Direction::Ascending) => rank <= *last,
+                        (Some(last), Direction::Descending) => *last <= rank,
+                    };
+                    let is_in_range = |rank: Rank| range.is_none_or(|range| range.has(rank));
+                    first.retain(&mut docs, &mut ranks[0], |rank| is_needed(rank) && is_in_range(rank));
                 }
                 for (column, ranks) in own.iter().zip(&mut ranks) {
                     column.ranks(&docs, ranks);
@@ -181,7 +189,7 @@ impl Found<'_> {
     /// Returns the source of a sort's values. `None` where ranks do not suffice: lists, texts of which the index holds
     /// only the beginning, numbers beyond 64-bit floats; and where few records are sorted by a path with texts, all of
     /// which would have to be read.
-    fn sort_column(&self, segment: &Segment<'_>, by: &SortBy) -> Result<Option<SortColumn>> {
+    fn sort_column(&self, segment: &Segment<'_>, by: &SortBy, n_wanted: u64) -> Result<Option<SortColumn>> {
         let fields = segment.reader().fast_fields();
         let place = match by {
             SortBy::Column(place) => *place,
@@ -203,7 +211,11 @@ impl Found<'_> {
         Ok(Some(match column.map(|it| it.ty) {
             Some(Type::Text | Type::Folded) | None => SortColumn::Text(fields.str(&name)?),
             Some(Type::Real) => SortColumn::Real(fields.f64(&name)?),
-            Some(_) => SortColumn::Whole(fields.i64(&name)?),
+            Some(_) => {
+                let column = fields.i64(&name)?;
+                let codes = segment.codes(&name, &column, n_wanted);
+                codes.map_or_else(|| SortColumn::Whole(column), SortColumn::Decoded)
+            }
         }))
     }
 

@@ -1,7 +1,10 @@
 //! What a sort compares: the columns and paths that values come from, and the ranks of values.
 
+use std::sync::Arc;
+
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
+use super::codes::Codes;
 use super::condition::{PathTexts, failed};
 use super::set::Set;
 use super::texts::Texts;
@@ -19,6 +22,7 @@ pub(super) const BOOLEAN: u8 = 5;
 /// The source of the values that a sort compares.
 pub(super) enum SortColumn {
     Whole(Column<i64>),
+    Decoded(Arc<Codes>),
     Real(Column<f64>),
     Text(Option<StrColumn>),
     Path(PathColumn),
@@ -65,6 +69,9 @@ impl SortColumn {
                 column.first_vals(docs, &mut values);
                 into.extend(values.into_iter().map(|it| it.map(|it| (NUMBER, whole_rank(it)))));
             }
+            Self::Decoded(codes) => {
+                into.extend(docs.iter().map(|doc| codes.rank(*doc).map(|it| (NUMBER, it))));
+            }
             Self::Real(column) => {
                 let mut values = vec![None; docs.len()];
                 column.first_vals(docs, &mut values);
@@ -80,10 +87,26 @@ impl SortColumn {
         }
     }
 
+    /// Keeps the documents whose ranks are needed.
+    pub(super) fn retain(
+        &self,
+        docs: &mut Vec<u32>,
+        ranks: &mut Vec<Rank>,
+        is_needed: impl Fn(Rank) -> bool,
+    ) {
+        if let Self::Decoded(codes) = self {
+            docs.retain(|doc| is_needed(codes.rank(*doc).map(|it| (NUMBER, it))));
+            return;
+        }
+        self.ranks(docs, ranks);
+        let mut by_doc = ranks.iter();
+        docs.retain(|_| by_doc.next().is_some_and(|rank| is_needed(*rank)));
+    }
+
     /// Returns whether ranks of different segments are comparable: those of texts are not.
     pub(super) fn is_comparable(&self) -> bool {
         match self {
-            Self::Whole(_) | Self::Real(_) | Self::Text(None) => true,
+            Self::Whole(_) | Self::Decoded(_) | Self::Real(_) | Self::Text(None) => true,
             Self::Text(Some(_)) => false,
             Self::Path(column) => column.texts.is_empty(),
         }
@@ -97,7 +120,7 @@ impl SortColumn {
                 dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
             }
             Self::Path(column) => ords.iter().for_each(|ord| texts.push(column.texts.text(*ord))),
-            Self::Text(None) | Self::Whole(_) | Self::Real(_) => {}
+            Self::Text(None) | Self::Whole(_) | Self::Decoded(_) | Self::Real(_) => {}
         }
         Ok(())
     }

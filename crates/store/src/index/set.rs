@@ -1,5 +1,7 @@
 //! Bit sets of a segment's documents.
 
+use super::recent::Measured;
+
 /// A set of documents of one segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Set {
@@ -76,9 +78,14 @@ impl Set {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
 
-    /// Returns the memory that it takes.
-    pub(super) fn n_bytes(&self) -> usize {
-        size_of::<u64>() * self.words.len()
+    /// Adds documents among `within`. `chosen` returns which of the 64 documents from a multiple of 64 on are meant, the
+    /// first as the lowest bit; it gets the multiple, and is not asked where `within` has none.
+    pub(super) fn add_words(&mut self, within: &Self, chosen: impl Fn(usize) -> u64) {
+        for (index, (word, within)) in self.words.iter_mut().zip(&within.words).enumerate() {
+            if *within != 0 {
+                *word |= within & chosen(index);
+            }
+        }
     }
 
     /// Iterates over the documents in ascending order.
@@ -94,6 +101,12 @@ impl Set {
                 Some(index as u32 * 64 + bit)
             })
         })
+    }
+}
+
+impl Measured for Set {
+    fn n_bytes(&self) -> usize {
+        size_of::<u64>() * self.words.len()
     }
 }
 

@@ -95,6 +95,11 @@ impl<T: Copy> Top<T> {
         }
     }
 
+    /// Returns an entry behind which nothing is needed.
+    pub(super) fn last(&self) -> Option<&T> {
+        self.last.as_ref()
+    }
+
     pub(super) fn into_list(mut self, compare: &impl Fn(&T, &T) -> Ordering) -> Vec<T> {
         if self.want != 0 {
             self.cut(compare);

@@ -11,15 +11,16 @@ use pinakes_http::{Gone, Sink, answer};
 use pinakes_store::{
     Arity, Column, End, Expr, Facet, Index, Kind, Query, Text, Txn, Type, Value as StoreValue, View,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{headings, settings};
 use crate::platform::app::Call;
 use crate::platform::collection::{
-    self, Collection, Hooks, Kinds, Locking, Manner, Metadata, Page, Reference, Schema, Writer, expr_of,
+    self, Collection, Hooks, Kinds, Locking, Manner, Metadata, Page, Reference, Schema, Unique, Writer,
+    expr_of,
 };
 use crate::platform::cql::Names;
-use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::error::{Answer, FolioError};
 use crate::platform::values::json_answer;
 use crate::platform::{dates, json};
 
@@ -166,37 +167,24 @@ const AUTHORITIES_NAMES: Names = Names {
     ..Names::PLAIN
 };
 
-/// Refuses a note type whose name another one has.
-fn check_note_type(
-    txn: &mut Txn<'_>,
-    _: &Writer,
-    body: &mut Map<String, Value>,
-    _: Option<&Value>,
-) -> Result<(), FolioError> {
-    let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
-    let has_it = Expr::Is("name".into(), StoreValue::Folded(pinakes_store::fold(name)));
-    let other = txn.first(&NOTE_TYPES.kind, has_it)?;
-    if other.is_some_and(|it| body.get("id").and_then(Value::as_str) != Some(&it.id)) {
-        let fault = Fault::new("Authority note type with the given 'name' already exists.");
-        return Err(FolioError::unprocessable(
-            fault
-                .ty("DataIntegrityViolationException")
-                .code("duplicate.authority-note-type.name")
-                .with("name", name),
-        ));
-    }
-    Ok(())
-}
-
 /// `/authority-note-types`.
 pub static NOTE_TYPES: Collection = Collection {
     permission: "inventory-storage.authority-note-types",
     table: "authority_note_type",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("name", Type::Folded)],
+        indexes: &[Index::unique(&["name"])],
+        ..Kind::named("folio_authority_note_type")
+    },
     schema: Schema { required: &["name"], types: &[("name", Kinds::Text)], ..Schema::OPEN },
     metadata: Metadata::Micros,
+    unique: &[Unique {
+        column: "name",
+        message: "Authority note type with the given 'name' already exists.",
+    }],
     missing: Some(("Authority note type", "AuthorityNoteTypeNotFoundException")),
     manner: Manner::Links,
-    hooks: Hooks { prepare: check_note_type, ..Hooks::NONE },
     reference_data: include_str!("../../reference/authority-note-types.json"),
     ..Collection::named("/authority-note-types", "authorityNoteTypes", "folio_authority_note_type")
 };

@@ -1,6 +1,9 @@
 //! The headings of an authority as rows: the authorised form, references (`sft…`) and related headings (`saft…`), as a
 //! search shows them (section 12 of the contract; mod-search).
 
+use std::collections::BTreeMap;
+
+use pinakes_store::{Expr, Path};
 use serde_json::{Map, Value};
 
 /// Fields with a heading, and its type: (field, heading type).
@@ -48,6 +51,21 @@ fn field_of(prefix: &str, field: &str) -> String {
         return field.to_owned();
     }
     format!("{prefix}{}{}", field[..1].to_ascii_uppercase(), &field[1..])
+}
+
+/// Returns each type of heading, with the condition that an authority has a heading of that type.
+pub fn by_type() -> BTreeMap<&'static str, Expr> {
+    let mut by_type: BTreeMap<&'static str, Vec<Expr>> = BTreeMap::new();
+    for (field, heading_type) in HEADINGS {
+        let related = |prefix: &str| {
+            let path = Path::dotted(&field_of(prefix, field));
+            let is_empty = Expr::Size(path.clone(), 0);
+            Expr::And(vec![Expr::Exists(path), Expr::Not(Box::new(is_empty))])
+        };
+        let one = [Expr::Exists(Path::dotted(field)), related("sft"), related("saft")];
+        by_type.entry(heading_type).or_default().extend(one);
+    }
+    by_type.into_iter().map(|(heading_type, any)| (heading_type, Expr::Or(any))).collect()
 }
 
 /// Returns the rows of an authority, the authorised form first.

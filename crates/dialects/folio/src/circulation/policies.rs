@@ -124,15 +124,15 @@ pub(crate) static SCHEDULES: Collection = Collection {
     )
 };
 
-/// Refuses ranges that end before they begin, fall due before they end, or overlap.
+/// Refuses ranges without a readable date, that end before they begin, fall due before they end, or overlap.
 fn check_ranges(body: &Value) -> Result<(), FolioError> {
-    let date = |range: &Value, name: &str| moment::parse(range[name].as_str().unwrap_or_default());
+    let date = |range: &Value, name: &str| {
+        let date = range[name].as_str().and_then(moment::parse);
+        date.ok_or_else(|| bad_range(&format!("{name} must be a date"), range))
+    };
     let mut ranges = Vec::new();
     for range in body["schedules"].as_array().into_iter().flatten() {
-        let (Some(from), Some(to), Some(due)) = (date(range, "from"), date(range, "to"), date(range, "due"))
-        else {
-            continue;
-        };
+        let (from, to, due) = (date(range, "from")?, date(range, "to")?, date(range, "due")?);
         if to < from || due < to {
             return Err(bad_range("from must not be after to, nor to after due", range));
         }

@@ -1,6 +1,6 @@
 //! Instances: the description of a title, whatever the number of copies (section 10 of the contract).
 
-use pinakes_store::{Arity, Column, Facet, Index, Kind, Search, Text, Txn, Type};
+use pinakes_store::{Arity, Column, Counts, Facet, Index, Kind, Search, Text, Txn, Type};
 use serde_json::{Map, Value, json};
 
 use super::joins;
@@ -113,11 +113,13 @@ pub static INSTANCES: Collection = Collection {
             Facet::values("source"),
             Facet::values("discoverySuppress"),
             Facet::values("staffSuppress"),
-            Facet {
-                name: "instanceDateType",
-                path: "dates.dateTypeId",
-                counts: pinakes_store::Counts::Values,
-            },
+            Facet::values("contributors.contributorNameTypeId"),
+            Facet::values("contributors.contributorTypeId"),
+            Facet::values("subjects.sourceId"),
+            Facet::values("subjects.typeId"),
+            Facet::values("classifications.classificationTypeId"),
+            Facet { name: "instanceTags", path: "tags.tagList", counts: Counts::Values },
+            Facet { name: "instanceDateType", path: "dates.dateTypeId", counts: Counts::Values },
         ],
         search: Search::Folded,
         patterns: &["title"],

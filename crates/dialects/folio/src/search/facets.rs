@@ -26,8 +26,6 @@ use crate::platform::json::text_at;
 enum Counted {
     /// A facet that the kind declares, by its name.
     Declared(&'static str),
-    /// A field of the records themselves.
-    Own(&'static str),
     /// A field of an instance's holdings.
     OfHoldings(&'static str),
     /// A field of an instance's items.
@@ -39,17 +37,11 @@ enum Counted {
 }
 
 /// Other names of facets of instances.
-const OF_INSTANCES: [(&str, Counted); 15] = [
+const OF_INSTANCES: [(&str, Counted); 9] = [
     ("instanceFormatId", Counted::Declared("instanceFormatIds")),
     ("statisticalCodes", Counted::Declared("statisticalCodeIds")),
-    ("instanceTags", Counted::Own("tags.tagList")),
-    ("contributors.contributorNameTypeId", Counted::Own("contributors.contributorNameTypeId")),
-    ("contributors.contributorTypeId", Counted::Own("contributors.contributorTypeId")),
-    ("subjects.sourceId", Counted::Own("subjects.sourceId")),
-    ("subjects.typeId", Counted::Own("subjects.typeId")),
-    ("classifications.classificationTypeId", Counted::Own("classifications.classificationTypeId")),
-    ("dates.dateTypeId", Counted::Own("dates.dateTypeId")),
-    ("instanceDateTypeId", Counted::Own("dates.dateTypeId")),
+    ("dates.dateTypeId", Counted::Declared("instanceDateType")),
+    ("instanceDateTypeId", Counted::Declared("instanceDateType")),
     ("holdingsTypeId", Counted::OfHoldings("holdingsTypeId")),
     ("holdingsTags", Counted::OfHoldings("tags.tagList")),
     ("holdingTags", Counted::OfHoldings("tags.tagList")),
@@ -83,9 +75,6 @@ const ITEM_FIELDS: [&str; 8] = [
 
 /// Maximum number of records whose relatives are read at once.
 const CHUNK: usize = 500;
-
-/// Maximum number of different values of a field that the store does not count.
-const VALUES: usize = 100_000;
 
 impl Counted {
     fn of(collection: &'static Collection, name: &str) -> Option<Self> {
@@ -180,8 +169,12 @@ fn counts(
                 let n_records = view.count(&collection.kind, filter)?;
                 counts.extend((0 < n_records).then(|| ("false".to_owned(), n_records)));
             }
-            Counted::Own(_) | Counted::Headings => {
-                own(view, collection, filter, *counted, counts)?;
+            Counted::Headings => {
+                for (heading_type, has_one) in headings::by_type() {
+                    let of_type = Expr::And(vec![filter.clone(), has_one]);
+                    let n_records = view.count(&collection.kind, &of_type)?;
+                    counts.extend((0 < n_records).then(|| (heading_type.to_owned(), n_records)));
+                }
             }
             Counted::OfHoldings(_) | Counted::OfItems(_) => {}
         }
@@ -190,31 +183,6 @@ fn counts(
         below(view, filter, wanted, &mut found)?;
     }
     Ok(found)
-}
-
-/// Counts a field of the records themselves.
-fn own(
-    view: &mut View<'_>,
-    collection: &'static Collection,
-    filter: &Expr,
-    counted: Counted,
-    counts: &mut Counts,
-) -> Result<(), FolioError> {
-    view.for_each_body(&collection.kind, &Query::filter(filter.clone()), |_, body| {
-        let values = match counted {
-            Counted::Own(path) => values_at(&body, path),
-            _ => headings::rows(&body).iter().map(|it| it.heading_type.to_owned()).collect(),
-        };
-        for value in values {
-            *counts.entry(value).or_default() += 1;
-        }
-        if VALUES < counts.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    if VALUES < counts.len() {
-        let message = format!("the facet has more than {VALUES} values; narrow the search");
-        return Err(FolioError::bad_request(message));
-    }
-    Ok(())
 }
 
 /// Counts fields of the holdings and items of the instances that satisfy a condition.

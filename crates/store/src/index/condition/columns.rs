@@ -1,10 +1,13 @@
 //! Conditions decided by columns: numbers and points in time, and patterns on declared text columns.
 
+use std::sync::Arc;
+
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
 use super::span::Span;
 use super::{Bounds, Segment, failed};
 use crate::columns::one_columns;
+use crate::index::codes::Codes;
 use crate::index::layout::{NUMBERS, column_name};
 use crate::index::set::Set;
 use crate::index::terms::{self, EXACT};
@@ -80,8 +83,10 @@ impl Segment<'_> {
         for handle in self.reader.fast_fields().dynamic_column_handles(&name)? {
             match handle.open().map_err(failed)? {
                 DynamicColumn::I64(column) => {
-                    if let Some((from, to)) = span.whole() {
-                        self.add_column(&column, from, to, within, &mut set);
+                    let Some((from, to)) = span.whole() else { continue };
+                    match self.codes(&name, &column, within.len()) {
+                        Some(codes) => codes.add_span(from, to, within, &mut set),
+                        None => self.add_column(&column, from, to, within, &mut set),
                     }
                 }
                 DynamicColumn::U64(column) => {
@@ -100,6 +105,16 @@ impl Segment<'_> {
             }
         }
         Ok(set)
+    }
+
+    /// Returns a column, decoded, of which the values of so many documents are needed; see [`crate::index::decoded::Decoded::column`].
+    pub(in crate::index) fn codes(
+        &self,
+        name: &str,
+        column: &Column<i64>,
+        n_wanted: u64,
+    ) -> Option<Arc<Codes>> {
+        self.decoded.column(self.reader.segment_id(), name, column, n_wanted)
     }
 
     fn add_column<T>(&self, column: &Column<T>, from: T, to: T, within: &Set, set: &mut Set)

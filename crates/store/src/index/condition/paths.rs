@@ -2,7 +2,7 @@
 
 use tantivy::columnar::{ColumnIndex, DynamicColumn};
 
-use super::{Segment, bytes, failed};
+use super::{Segment, bytes, each_posting, failed};
 use crate::index::layout::NUMBERS;
 use crate::index::set::Set;
 use crate::index::terms::{self, EXACT, Tag};
@@ -72,7 +72,7 @@ impl Segment<'_> {
                 by_doc.resize(self.max_doc as usize, 0);
             }
             set.clear();
-            self.each_posting(info, &mut block, |doc| set.push(doc))?;
+            each_posting(&self.terms, info, &mut block, |doc| set.push(doc))?;
             let place = texts.len() as u32;
             set.iter().for_each(|doc| by_doc[*doc as usize] = place);
             Ok(())

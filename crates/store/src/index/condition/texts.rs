@@ -1,11 +1,10 @@
 //! Conditions on texts decided by terms: whole texts, prefixes, ranges and words.
 
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _};
-use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet as _, TERMINATED, Term};
 
-use super::{Bounds, Segment, bytes, failed};
-use crate::index::frequent::{Frequent, What};
+use super::{Bounds, Segment, bytes, each_posting, failed};
+use crate::index::decoded::{Decoded, What};
 use crate::index::set::Set;
 use crate::index::terms::{self, BEGIN_BYTES, TEXT_BYTES, Tag, TextTerm, WORD_BYTES};
 use crate::index::words::Words;
@@ -137,20 +136,12 @@ impl Segment<'_> {
         };
         let decode = || {
             let mut set = Set::empty(self.max_doc);
-            let mut postings =
-                text.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic).map_err(failed)?;
-            loop {
-                let docs = postings.docs();
-                if docs.is_empty() {
-                    return Ok(set);
-                }
-                docs.iter().for_each(|doc| set.insert(*doc));
-                postings.advance();
-            }
+            each_posting(&text, &info, &mut None, |doc| set.insert(doc))?;
+            Ok(set)
         };
-        if Frequent::is_frequent(info.doc_freq, self.max_doc) {
+        if Decoded::is_frequent(info.doc_freq, self.max_doc) {
             let what = What::Term(self.layout.text, word.as_bytes().to_vec());
-            let kept = self.frequent.set(self.reader.segment_id(), what, decode)?;
+            let kept = self.decoded.set(self.reader.segment_id(), what, decode)?;
             return Ok(Set::clone(&kept));
         }
         decode()
