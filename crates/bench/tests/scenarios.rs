@@ -17,8 +17,8 @@ use pinakes_bench::compare::compare;
 use pinakes_bench::result::{Ended, RunResult, StepKind};
 use pinakes_bench::runner::Finished;
 use pinakes_bench::scenario::{
-    dataverse_deposit, folio_desk, folio_import, folio_search, http, labe, labe_data, scicat_ingest,
-    scicat_origdatablocks, scicat_reads, search,
+    conclave_load, dataverse_deposit, folio_desk, folio_import, folio_search, http, labe, labe_data,
+    scicat_ingest, scicat_origdatablocks, scicat_reads, search,
 };
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
@@ -38,6 +38,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
     match cli.args.command {
         Command::Http(args) => http::run(&args, stop).await,
         Command::Labe(args) => labe::run(&args, stop).await,
+        Command::ConclaveLoad(args) => conclave_load::run(&args, stop).await,
         Command::DataverseDeposit(args) => dataverse_deposit::run(&args, stop).await,
         Command::FolioDesk(args) => folio_desk::run(&args, stop).await,
         Command::FolioImport(args) => folio_import::run(&args, stop).await,
@@ -118,6 +119,28 @@ async fn reads_prepare_measure_and_clean_up() {
     let report = std::fs::read_to_string(out.path().join("report.md")).unwrap();
     assert!(report.contains("160 ms to 23.8 s"), "{report}");
     assert!(!report.contains(PASSWORD));
+}
+
+/// However short a step is asked for, all topics are sent.
+#[tokio::test]
+async fn all_topics_are_loaded() {
+    let topics = Arc::new(AtomicU64::new(0));
+    let counted = topics.clone();
+    let import = axum::routing::post(|body: String| async move {
+        counted.fetch_add(body.matches("<Topic ").count() as u64, Ordering::Relaxed);
+        axum::Json(serde_json::json!({}))
+    });
+    let server = TestServer::start(axum::Router::new().route("/topics/v1/load/import", import));
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = ["conclave-load", "--url", &url, "--out", folder, "--token-env", "PATH", "--topics", "12345"];
+    let short = ["--batch", "100", "--step-s", "0.001", "--no-ceiling"];
+    let Finished { result, outcome } = run(&[&words[..], &short].concat(), &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    assert_eq!(topics.load(Ordering::Relaxed), 12_345);
+    assert_eq!(result.steps[0].total.n_ok, 124);
+    assert!(result.tables[0].summary.starts_with("12,345 topics were loaded in "), "{:?}", result.tables);
 }
 
 #[tokio::test]

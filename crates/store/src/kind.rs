@@ -388,8 +388,11 @@ pub enum Text {
 /// counts facets under conditions, without reading bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// No index, unless the kind has text.
+    /// No index, unless the kind has text; then as `Exact`.
     None,
+    /// The values of declared columns, and whatever else is in the same members of a body, as written: for large bodies
+    /// of which searches ask for little. Other conditions read bodies.
+    Declared,
     /// Every value at every path as it is written.
     Exact,
     /// As `Exact`; in addition strings without case and accents, whole and word by word, for [`crate::Value::Folded`]

@@ -319,7 +319,7 @@ impl Scan {
         }
         let by = match self.kind.column_of(&order.path) {
             Some(column) => SortBy::Column(one_columns(self.kind).position(|it| it.name == column.name)?),
-            None if is_indexed(&order.path) => SortBy::Path(order.path.clone()),
+            None if is_indexed(self.kind, &order.path) => SortBy::Path(order.path.clone()),
             None => return None,
         };
         Some((by, order.direction))

@@ -1,6 +1,6 @@
 //! The kinds of records: topics and their revisions.
 
-use pinakes_store::{Column, Identifier, Index, Kind, Link, Text, Type};
+use pinakes_store::{Column, Identifier, Index, Kind, Link, Search, Text, Type};
 
 /// Separates the parts of a composed value; no part may contain it.
 pub(crate) const UNIT: char = '\u{1F}';
@@ -28,6 +28,7 @@ pub static TOPIC: Kind = Kind {
     ],
     indexes: &[Index::on(&["map", "label"]), Index::on(&["map", "draw"])],
     text: Text::At(&["label", "metadata.value", "occurrences.data"]),
+    search: Search::Declared,
     identifiers: &[
         Identifier { scheme: ARC, path: "arc_ids" },
         Identifier { scheme: SUBJECT_IDENTIFIER, path: "si" },

@@ -1,6 +1,8 @@
 //! A column of whole numbers with at most one for each document, decoded: times above all. A value takes four bytes where
 //! the column's range allows, otherwise eight.
 
+use std::sync::Arc;
+
 use tantivy::columnar::{Cardinality, Column};
 
 use super::rank::whole_rank;
@@ -72,6 +74,11 @@ impl Codes {
         Some(Self { codes, least, unit })
     }
 
+    /// Returns a document's value.
+    fn value(&self, doc: u32) -> Option<i64> {
+        self.rank(doc).map(tantivy::u64_to_i64)
+    }
+
     /// Returns the rank of a document's value.
     pub(super) fn rank(&self, doc: u32) -> Option<u64> {
         let code = match &self.codes {
@@ -94,6 +101,26 @@ impl Codes {
                 }
             }
             Numbers::Wide(codes) => add(codes, low, high, within, set),
+        }
+    }
+}
+
+/// A column of whole numbers, decoded or not.
+pub(super) enum WholeNumbers {
+    Column(Column<i64>),
+    Decoded(Arc<Codes>),
+}
+
+impl WholeNumbers {
+    /// Reads the first values of documents.
+    pub(super) fn first_values(&self, docs: &[u32], into: &mut Vec<Option<i64>>) {
+        into.clear();
+        match self {
+            Self::Column(column) => {
+                into.resize(docs.len(), None);
+                column.first_vals(docs, into);
+            }
+            Self::Decoded(codes) => into.extend(docs.iter().map(|doc| codes.value(*doc))),
         }
     }
 }

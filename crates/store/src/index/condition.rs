@@ -261,7 +261,7 @@ impl<'s> Segment<'s> {
             | Expr::Word(path, _)
             | Expr::Size(path, _)
             | Expr::Element(path, _)
-                if !terms::is_indexed(path) =>
+                if !terms::is_indexed(self.kind, path) =>
             {
                 Bounds::some_of(Set::full(self.max_doc), self.max_doc)
             }
@@ -354,6 +354,9 @@ impl<'s> Segment<'s> {
     }
 
     fn n_equal(&self, path: &Path, value: &Value) -> Result<Option<u64>> {
+        if !terms::is_indexed(self.kind, path) {
+            return Ok(None);
+        }
         let path = bytes(path);
         Ok(match value {
             Value::Text(text) => Some(self.n_of_text(&path, text, Tag::Text, Tag::LongText)?),

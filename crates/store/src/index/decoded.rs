@@ -16,11 +16,11 @@ use crate::Result;
 /// A term is frequent if at least one in so many documents has it: then its set takes no more than two bytes for each.
 const SHARE: u32 = 64;
 /// Documents below which decoding them is as quick as copying a set.
-const FEWEST: u32 = 4_096;
+const FREQUENT_DOCUMENTS_MIN: u32 = 4_096;
 /// The sets kept for a tenant.
-const SETS: Room = Room { n_bytes: 32 << 20, n_values: 1_024, n_looks: 0 };
+const ROOM_FOR_SETS: Room = Room { n_bytes: 32 << 20, n_values: 1_024, n_looks: 0 };
 /// The columns kept for a tenant.
-const COLUMNS: Room = Room { n_bytes: 32 << 20, n_values: 256, n_looks: 1_000 };
+const ROOM_FOR_COLUMNS: Room = Room { n_bytes: 32 << 20, n_values: 256, n_looks: 1_000 };
 
 /// Sets and columns, decoded.
 #[derive(Debug)]
@@ -43,14 +43,14 @@ pub(super) enum What {
 
 impl Default for Decoded {
     fn default() -> Self {
-        Self { sets: Recent::new(SETS), columns: Recent::new(COLUMNS) }
+        Self { sets: Recent::new(ROOM_FOR_SETS), columns: Recent::new(ROOM_FOR_COLUMNS) }
     }
 }
 
 impl Decoded {
     /// Returns whether a set of so many documents is worth keeping.
     pub(super) fn is_frequent(n_documents: u32, max_doc: u32) -> bool {
-        FEWEST.max(max_doc / SHARE) <= n_documents
+        FREQUENT_DOCUMENTS_MIN.max(max_doc / SHARE) <= n_documents
     }
 
     /// Returns a set of a segment's documents, decoding them if they are not kept.
@@ -69,8 +69,13 @@ impl Decoded {
         Ok(set)
     }
 
-    /// Returns a column of a segment, decoded, of which the values of `n_wanted` documents are needed. `None` if it is not
-    /// kept, and not worth it or too large, or if a document has several values.
+    /// Returns a column of a segment if it is kept.
+    pub(super) fn kept_column(&self, segment: SegmentId, name: &str) -> Option<Arc<Codes>> {
+        self.columns.get(&(segment, name.to_owned()))
+    }
+
+    /// Decodes a column of a segment, of which the values of `n_wanted` documents are needed, and keeps it. `None` if it is
+    /// not worth it or too large, or if a document has several values.
     pub(super) fn column(
         &self,
         segment: SegmentId,
@@ -78,17 +83,14 @@ impl Decoded {
         column: &Column<i64>,
         n_wanted: u64,
     ) -> Option<Arc<Codes>> {
-        let key = (segment, name.to_owned());
-        if let Some(codes) = self.columns.get(&key) {
-            return Some(codes);
-        }
-        let max_doc = column.num_docs();
-        let is_wanted = Self::is_frequent(u32::try_from(n_wanted).unwrap_or(u32::MAX), max_doc);
-        if !is_wanted || !self.columns.has_room(Codes::n_bytes_at_most(column)) {
+        let n_wanted = u32::try_from(n_wanted).unwrap_or(u32::MAX);
+        if !Self::is_frequent(n_wanted, column.num_docs())
+            || !self.columns.has_room(Codes::n_bytes_at_most(column))
+        {
             return None;
         }
         let codes = Arc::new(Codes::of(column)?);
-        self.columns.keep(key, codes.clone());
+        self.columns.keep((segment, name.to_owned()), codes.clone());
         Some(codes)
     }
 }

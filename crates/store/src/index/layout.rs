@@ -16,7 +16,7 @@ use crate::columns::one_columns;
 use crate::document::{Taken, searched_text};
 use crate::lists::entries_of;
 use crate::postgres::words::folded;
-use crate::{Kind, Path, Result, Search, StoreError, Text, Type, fold};
+use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
 const VERSION: u32 = 4;
@@ -106,8 +106,7 @@ impl Layout {
             numbers: BTreeMap::new(),
             instants: BTreeMap::new(),
         };
-        let is_folded = kind.search == Search::Folded;
-        if terms::walk(&body, is_folded, &mut terms) {
+        if terms::walk(kind, &body, &mut terms) {
             let (numbers, instants) = (terms.numbers, terms.instants);
             if !numbers.is_empty() {
                 document.add_object(self.numbers, numbers);

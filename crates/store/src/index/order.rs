@@ -19,6 +19,8 @@ use crate::{Direction, Path, Result, Type};
 
 /// Maximum number of sort columns.
 pub(crate) const ORDERS: usize = 3;
+/// Documents that are read before it is known which are behind the last one needed.
+const FIRST_DOCS: usize = 512;
 /// Number of records below which they are sorted by their bodies rather than by all texts of a path.
 const FEW_RECORDS: u64 = 1_000;
 
@@ -107,17 +109,20 @@ impl Found<'_> {
             }
             if is_newest_first { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) }
         };
-        let mut all = Vec::new();
+        let is_comparable = columns.iter().flatten().all(SortColumn::is_comparable);
+        let (mut all, mut top) = (Vec::new(), Top::<Entry<N>>::of(want));
         for (number, (segment, set)) in self.segments.iter().enumerate() {
+            if !is_comparable {
+                all.append(&mut std::mem::replace(&mut top, Top::of(want)).into_list(&compare));
+            }
             let own = &columns[number];
             let range = within.as_ref().map(|it| it.segments[number]);
-            let keys = segment.reader().fast_fields().i64(KEY)?;
-            let mut top: Top<Entry<N>> = Top::of(want);
+            let keys = segment.whole_numbers(KEY, set.len())?;
             let (mut docs, mut left) = (Vec::with_capacity(STEP_DOCS), set.iter());
             let (mut row_keys, mut ranks) = (Vec::new(), vec![Vec::new(); N]);
             loop {
                 docs.clear();
-                docs.extend(left.by_ref().take(STEP_DOCS));
+                docs.extend(left.by_ref().take(if top.last().is_some() { STEP_DOCS } else { FIRST_DOCS }));
                 if docs.is_empty() {
                     break;
                 }
@@ -137,9 +142,7 @@ impl Found<'_> {
                 for (column, ranks) in own.iter().zip(&mut ranks) {
                     column.ranks(&docs, ranks);
                 }
-                row_keys.clear();
-                row_keys.resize(docs.len(), None);
-                keys.first_vals(&docs, &mut row_keys);
+                keys.first_values(&docs, &mut row_keys);
                 for (at, key) in row_keys.iter().enumerate() {
                     let Some(key) = key.filter(|key| after.is_none_or(|after| after < *key)) else {
                         continue;
@@ -149,8 +152,8 @@ impl Found<'_> {
                     top.add(entry, &compare);
                 }
             }
-            all.append(&mut top.into_list(&compare));
         }
+        all.append(&mut top.into_list(&compare));
         let tail: Vec<(i64, [&TailValue; N])> = (0..tail.len())
             .filter(|at| within.as_ref().is_none_or(|it| it.has(&tail_values[0][*at])))
             .map(|at| (tail[at].key, std::array::from_fn(|n| &tail_values[n][at])))
@@ -211,11 +214,7 @@ impl Found<'_> {
         Ok(Some(match column.map(|it| it.ty) {
             Some(Type::Text | Type::Folded) | None => SortColumn::Text(fields.str(&name)?),
             Some(Type::Real) => SortColumn::Real(fields.f64(&name)?),
-            Some(_) => {
-                let column = fields.i64(&name)?;
-                let codes = segment.codes(&name, &column, n_wanted);
-                codes.map_or_else(|| SortColumn::Whole(column), SortColumn::Decoded)
-            }
+            Some(_) => SortColumn::Whole(segment.whole_numbers(&name, n_wanted)?),
         }))
     }
 

@@ -1,10 +1,8 @@
 //! What a sort compares: the columns and paths that values come from, and the ranks of values.
 
-use std::sync::Arc;
-
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
-use super::codes::Codes;
+use super::codes::WholeNumbers;
 use super::condition::{PathTexts, failed};
 use super::set::Set;
 use super::texts::Texts;
@@ -21,8 +19,7 @@ pub(super) const BOOLEAN: u8 = 5;
 
 /// The source of the values that a sort compares.
 pub(super) enum SortColumn {
-    Whole(Column<i64>),
-    Decoded(Arc<Codes>),
+    Whole(WholeNumbers),
     Real(Column<f64>),
     Text(Option<StrColumn>),
     Path(PathColumn),
@@ -64,12 +61,12 @@ impl SortColumn {
     pub(super) fn ranks(&self, docs: &[u32], into: &mut Vec<Rank>) {
         into.clear();
         match self {
-            Self::Whole(column) => {
+            Self::Whole(WholeNumbers::Column(column)) => {
                 let mut values = vec![None; docs.len()];
                 column.first_vals(docs, &mut values);
                 into.extend(values.into_iter().map(|it| it.map(|it| (NUMBER, whole_rank(it)))));
             }
-            Self::Decoded(codes) => {
+            Self::Whole(WholeNumbers::Decoded(codes)) => {
                 into.extend(docs.iter().map(|doc| codes.rank(*doc).map(|it| (NUMBER, it))));
             }
             Self::Real(column) => {
@@ -94,7 +91,7 @@ impl SortColumn {
         ranks: &mut Vec<Rank>,
         is_needed: impl Fn(Rank) -> bool,
     ) {
-        if let Self::Decoded(codes) = self {
+        if let Self::Whole(WholeNumbers::Decoded(codes)) = self {
             docs.retain(|doc| is_needed(codes.rank(*doc).map(|it| (NUMBER, it))));
             return;
         }
@@ -106,7 +103,7 @@ impl SortColumn {
     /// Returns whether ranks of different segments are comparable: those of texts are not.
     pub(super) fn is_comparable(&self) -> bool {
         match self {
-            Self::Whole(_) | Self::Decoded(_) | Self::Real(_) | Self::Text(None) => true,
+            Self::Whole(_) | Self::Real(_) | Self::Text(None) => true,
             Self::Text(Some(_)) => false,
             Self::Path(column) => column.texts.is_empty(),
         }
@@ -120,7 +117,7 @@ impl SortColumn {
                 dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
             }
             Self::Path(column) => ords.iter().for_each(|ord| texts.push(column.texts.text(*ord))),
-            Self::Text(None) | Self::Whole(_) | Self::Decoded(_) | Self::Real(_) => {}
+            Self::Text(None) | Self::Whole(_) | Self::Real(_) => {}
         }
         Ok(())
     }

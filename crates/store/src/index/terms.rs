@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::eval::instant_ms;
 use crate::word::words_of;
-use crate::{Path, fold};
+use crate::{Kind, Path, Search, fold};
 
 /// Maximum length of a text term in bytes: of a longer text only the beginning and a hash are kept, under a tag of its
 /// own.
@@ -182,9 +182,16 @@ fn push_key(key: &mut String, step: &str) {
     }
 }
 
-/// Returns whether the index covers a path: not when a step may be a position in a list.
-pub(crate) fn is_indexed(path: &Path) -> bool {
-    !path.as_steps().iter().any(|step| step.parse::<usize>().is_ok())
+/// Returns whether the index of a kind covers a path: not when a step may be a position in a list.
+pub(crate) fn is_indexed(kind: &Kind, path: &Path) -> bool {
+    let mut steps = path.as_steps().iter();
+    steps.clone().next().is_none_or(|member| is_member_indexed(kind, member))
+        && !steps.any(|step| step.parse::<usize>().is_ok())
+}
+
+/// Returns whether the index of a kind covers a member of a body.
+fn is_member_indexed(kind: &Kind, member: &str) -> bool {
+    kind.search != Search::Declared || kind.columns.iter().any(|it| it.path.split('.').next() == Some(member))
 }
 
 /// Integers below this are exactly represented by a 64-bit float.
@@ -238,12 +245,13 @@ pub(super) trait Sink {
 }
 
 /// Passes all terms of a body to `sink`; false when there are more than are kept.
-pub(super) fn walk(body: &Json, is_folded: bool, sink: &mut dyn Sink) -> bool {
+pub(super) fn walk(kind: &Kind, body: &Json, sink: &mut dyn Sink) -> bool {
+    let is_folded = kind.search == Search::Folded;
     let mut walk = Walk { sink, is_folded, path: Vec::new(), key: String::new(), scratch: Vec::new(), n: 0 };
-    match body {
-        Json::Object(map) => walk.object(map),
-        _ => true,
-    }
+    let Json::Object(map) = body else { return true };
+    map.iter()
+        .filter(|(member, _)| is_member_indexed(kind, member))
+        .all(|(member, value)| walk.below(member, |walk| walk.value(value)))
 }
 
 struct Walk<'s> {

@@ -64,6 +64,9 @@ pub(super) fn window<T>(
     list
 }
 
+/// Entries below which a selection is not worth it.
+const SELECTED_MIN: usize = 256;
+
 /// Selects the first `want` of many.
 pub(super) struct Top<T> {
     want: usize,
@@ -82,7 +85,7 @@ impl<T: Copy> Top<T> {
             return;
         }
         self.list.push(entry);
-        if self.want.saturating_mul(2).max(1_000) <= self.list.len() && self.want < self.list.len() {
+        if self.want.saturating_mul(2).max(SELECTED_MIN) <= self.list.len() && self.want < self.list.len() {
             self.cut(compare);
         }
     }

@@ -9,7 +9,12 @@ use serde_json::Value;
 pub(crate) static PLAIN: Kind = Kind::named("plain");
 
 /// A kind with every declaration.
-pub(crate) static ITEM: Kind = Kind {
+pub(crate) static ITEM: Kind = FULL;
+
+/// The same, of which the index holds what is declared.
+pub(crate) static SLIM: Kind = Kind { name: "slim", search: Search::Declared, ..FULL };
+
+const FULL: Kind = Kind {
     id_path: Some("pid"),
     columns: &[
         Column::one("name", Type::Text),
@@ -84,6 +89,9 @@ pub(crate) static LOAN: Kind = Kind {
     indexes: &[Index::unique_among("state", "Open", &["book"]), Index::on(&["book"])],
     ..Kind::named("loan")
 };
+
+/// The kinds on which queries are compared with their meaning.
+pub(crate) static COMPARED: &[&Kind] = &[&ITEM, &SLIM];
 
 /// The kinds with which most tests open a catalogue.
 pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER, &LOAN];

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use pinakes_store::{
-    Direction, End, Expr, FacetCount, Limits, Order, Pattern, Query, Tenant, Value, Word, fold, matches,
+    Direction, End, Expr, FacetCount, Kind, Limits, Order, Pattern, Query, Tenant, Value, Word, fold, matches,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value as Json, json};
 
 use crate::engines::{Place, engines, write};
-use crate::kinds::{ALL, ITEM};
+use crate::kinds::{ALL, COMPARED, ITEM};
 
 /// Above the number of records up to which the engine's own choice of index is used.
 const N_RECORDS: u64 = 2_600;
@@ -122,33 +122,43 @@ const WAIT: std::time::Duration = std::time::Duration::from_secs(120);
 
 struct World {
     tenants: Vec<(Place, Tenant)>,
+    kinds: &'static [&'static Kind],
     bodies: Vec<Json>,
+}
+
+impl World {
+    fn pairs(&self) -> impl Iterator<Item = (&(Place, Tenant), &'static Kind)> {
+        self.tenants.iter().flat_map(|tenant| self.kinds.iter().map(move |kind| (tenant, *kind)))
+    }
 }
 
 fn world() -> &'static World {
     static WORLD: OnceLock<World> = OnceLock::new();
     WORLD.get_or_init(|| {
-        let tenants: Vec<_> = engines().into_iter().map(|place| (place.tenant(ALL), place)).collect();
+        let tenants: Vec<_> = engines().into_iter().map(|place| (place.tenant(COMPARED), place)).collect();
         for (tenant, _) in &tenants {
             // Every record is written twice and some are deleted, so that counts have increased and decreased.
             write(tenant, |txn| {
-                for n in 0..N_RECORDS {
-                    txn.insert(&ITEM, &id(n), &body(n + 17))?;
+                for (kind, n) in COMPARED.iter().flat_map(|kind| (0..N_RECORDS).map(move |n| (kind, n))) {
+                    txn.insert(kind, &id(n), &body(n + 17))?;
                 }
                 Ok(())
             });
             assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
             write(tenant, |txn| {
-                for n in 0..N_RECORDS {
-                    txn.update(&ITEM, &id(n), &body(n))?;
+                for kind in COMPARED {
+                    for n in 0..N_RECORDS {
+                        txn.update(kind, &id(n), &body(n))?;
+                    }
+                    txn.insert(kind, "gone", &body(3))?;
+                    txn.delete(kind, "gone")?;
                 }
-                txn.insert(&ITEM, "gone", &body(3))?;
-                txn.delete(&ITEM, "gone").map(|_| ())
+                Ok(())
             });
             assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
         }
         let tenants = tenants.into_iter().map(|(tenant, place)| (place, tenant)).collect();
-        World { tenants, bodies: (0..N_RECORDS).map(body).collect() }
+        World { tenants, kinds: COMPARED, bodies: (0..N_RECORDS).map(body).collect() }
     })
 }
 
@@ -390,21 +400,24 @@ fn check_in(world: &World, query: &Query) -> Result<(), TestCaseError> {
     let expected = expected_page(world, query);
     let whole = Query { skip: 0, limit: None, order: Vec::new(), ..query.clone() };
     let n_expected = expected_page(world, &whole).len() as u64;
-    for (place, tenant) in &world.tenants {
-        let page = tenant.read_blocking(|view| view.find(&ITEM, query));
-        let page = page.map_err(|error| TestCaseError::fail(format!("{}: {error}", place.engine)))?;
+    for ((place, tenant), kind) in world.pairs() {
+        let page = tenant.read_blocking(|view| view.find(kind, query));
+        let page =
+            page.map_err(|error| TestCaseError::fail(format!("{}, {}: {error}", place.engine, kind.name)))?;
         let page: Vec<String> = page.into_iter().map(|it| it.id).collect();
-        prop_assert_eq!(&page, &expected, "{}", place.engine);
-        let n = tenant.read_blocking(|view| view.count(&ITEM, &query.filter));
-        prop_assert_eq!(n.ok(), Some(n_expected), "{}: count", place.engine);
-        let facets = tenant.read_blocking(|view| view.facets(&ITEM, &query.filter, &FACETS));
-        let facets = facets.map_err(|error| TestCaseError::fail(format!("{}: {error}", place.engine)))?;
+        prop_assert_eq!(&page, &expected, "{}, {}", place.engine, kind.name);
+        let n = tenant.read_blocking(|view| view.count(kind, &query.filter));
+        prop_assert_eq!(n.ok(), Some(n_expected), "{}, {}: count", place.engine, kind.name);
+        let facets = tenant.read_blocking(|view| view.facets(kind, &query.filter, &FACETS));
+        let facets = facets
+            .map_err(|error| TestCaseError::fail(format!("{}, {}: {error}", place.engine, kind.name)))?;
         for (facet, found) in FACETS.iter().zip(facets) {
             prop_assert_eq!(
                 found,
                 expected_facet(world, &query.filter, facet),
-                "{}: {}",
+                "{}, {}: {}",
                 place.engine,
+                kind.name,
                 facet
             );
         }
@@ -458,7 +471,7 @@ fn what_the_index_does_not_have_yet_overrides_it() {
             bodies[n as usize] = with_content(n, n + 7);
         }
     }
-    let world = World { tenants, bodies };
+    let world = World { tenants, kinds: &COMPARED[..1], bodies };
     let mut runner = TestRunner::new(Config { cases: 48, failure_persistence: None, ..Config::default() });
     runner.run(&query(), |query| check_in(&world, &query)).expect("the law holds");
     for (place, tenant) in &world.tenants {

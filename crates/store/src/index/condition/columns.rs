@@ -1,13 +1,11 @@
 //! Conditions decided by columns: numbers and points in time, and patterns on declared text columns.
 
-use std::sync::Arc;
-
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
 use super::span::Span;
 use super::{Bounds, Segment, failed};
 use crate::columns::one_columns;
-use crate::index::codes::Codes;
+use crate::index::codes::WholeNumbers;
 use crate::index::layout::{NUMBERS, column_name};
 use crate::index::set::Set;
 use crate::index::terms::{self, EXACT};
@@ -80,11 +78,21 @@ impl Segment<'_> {
     pub(super) fn in_column(&self, family: &str, path: &Path, span: &Span, within: &Set) -> Result<Set> {
         let name = format!("{family}.{}", terms::column_key(path.as_steps()));
         let mut set = Set::empty(self.max_doc);
-        for handle in self.reader.fast_fields().dynamic_column_handles(&name)? {
+        if let Some(codes) = self.decoded.kept_column(self.reader.segment_id(), &name) {
+            if let Some((from, to)) = span.whole() {
+                codes.add_span(from, to, within, &mut set);
+            }
+            return Ok(set);
+        }
+        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
+        let is_alone = handles.len() == 1;
+        for handle in handles {
             match handle.open().map_err(failed)? {
                 DynamicColumn::I64(column) => {
                     let Some((from, to)) = span.whole() else { continue };
-                    match self.codes(&name, &column, within.len()) {
+                    let segment = self.reader.segment_id();
+                    let decode = || self.decoded.column(segment, &name, &column, within.len());
+                    match is_alone.then(decode).flatten() {
                         Some(codes) => codes.add_span(from, to, within, &mut set),
                         None => self.add_column(&column, from, to, within, &mut set),
                     }
@@ -107,14 +115,16 @@ impl Segment<'_> {
         Ok(set)
     }
 
-    /// Returns a column, decoded, of which the values of so many documents are needed; see [`crate::index::decoded::Decoded::column`].
-    pub(in crate::index) fn codes(
-        &self,
-        name: &str,
-        column: &Column<i64>,
-        n_wanted: u64,
-    ) -> Option<Arc<Codes>> {
-        self.decoded.column(self.reader.segment_id(), name, column, n_wanted)
+    /// Returns a column of whole numbers with one name for all segments, of which the values of so many documents are
+    /// needed.
+    pub(in crate::index) fn whole_numbers(&self, name: &str, n_wanted: u64) -> Result<WholeNumbers> {
+        let segment = self.reader.segment_id();
+        if let Some(codes) = self.decoded.kept_column(segment, name) {
+            return Ok(WholeNumbers::Decoded(codes));
+        }
+        let column = self.reader.fast_fields().i64(name)?;
+        let codes = self.decoded.column(segment, name, &column, n_wanted);
+        Ok(codes.map_or_else(|| WholeNumbers::Column(column), WholeNumbers::Decoded))
     }
 
     fn add_column<T>(&self, column: &Column<T>, from: T, to: T, within: &Set, set: &mut Set)

@@ -37,7 +37,7 @@ impl Segment<'_> {
     /// Returns whether every document has at most one value at a path, without a list on the way, and the index holds
     /// it whole.
     pub(in crate::index) fn has_one_exact_value(&self, path: &Path) -> Result<bool> {
-        if self.beyond.is_some() || !terms::is_indexed(path) || self.has_list(path)? {
+        if self.beyond.is_some() || !terms::is_indexed(self.kind, path) || self.has_list(path)? {
             return Ok(false);
         }
         if self.has_any(path, Tag::LongText)? {
