@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tantivy::columnar::{Cardinality, Column};
 
-use super::rank::whole_rank;
 use super::recent::Measured;
 use super::set::Set;
 use super::values::STEP_DOCS;
@@ -157,6 +156,11 @@ fn add<C: Copy + PartialOrd>(codes: &[C], low: C, high: C, within: &Set, set: &m
 fn bits(bytes: [u8; 8]) -> u64 {
     // Byte i counts 256^i; the factor has a bit that moves it to bit i of the highest byte, and no two sums meet there.
     u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Returns the rank of a whole number among all of them.
+pub(super) fn whole_rank(number: i64) -> u64 {
+    tantivy::i64_to_u64(number)
 }
 
 fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {

@@ -2,13 +2,12 @@
 
 use serde_json::Value as Json;
 
+use super::codes::whole_rank;
 use super::condition::Segment;
 use super::found::{Changed, Found};
 use super::layout::{KEY, column_name};
 use super::page::Page;
-use super::rank::{
-    BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, real_rank, whole_rank,
-};
+use super::rank::{BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, real_rank};
 use super::terms::EXACT;
 use super::texts::{Texts, Top, window};
 use super::values::STEP_DOCS;

@@ -2,7 +2,7 @@
 
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
-use super::codes::WholeNumbers;
+use super::codes::{WholeNumbers, whole_rank};
 use super::condition::{PathTexts, failed};
 use super::set::Set;
 use super::texts::Texts;
@@ -121,10 +121,6 @@ impl SortColumn {
         }
         Ok(())
     }
-}
-
-pub(super) fn whole_rank(number: i64) -> u64 {
-    tantivy::i64_to_u64(number)
 }
 
 pub(super) fn real_rank(number: f64) -> u64 {
