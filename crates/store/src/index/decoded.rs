@@ -17,10 +17,12 @@ use crate::Result;
 const SHARE: u32 = 64;
 /// Documents below which decoding them is as quick as copying a set.
 const FREQUENT_DOCUMENTS_MIN: u32 = 4_096;
+/// Documents below which looking a column's values up is as quick as decoding it.
+const COLUMN_DOCUMENTS_MIN: u32 = 256;
 /// The sets kept for a tenant.
 const ROOM_FOR_SETS: Room = Room { n_bytes: 32 << 20, n_values: 1_024, n_looks: 0 };
 /// The columns kept for a tenant.
-const ROOM_FOR_COLUMNS: Room = Room { n_bytes: 32 << 20, n_values: 256, n_looks: 1_000 };
+const ROOM_FOR_COLUMNS: Room = Room { n_bytes: 32 << 20, n_values: 1_024, n_looks: 1_000 };
 
 /// Sets and columns, decoded.
 #[derive(Debug)]
@@ -83,8 +85,7 @@ impl Decoded {
         column: &Column<i64>,
         n_wanted: u64,
     ) -> Option<Arc<Codes>> {
-        let n_wanted = u32::try_from(n_wanted).unwrap_or(u32::MAX);
-        if !Self::is_frequent(n_wanted, column.num_docs())
+        if n_wanted < u64::from(COLUMN_DOCUMENTS_MIN.max(column.num_docs() / SHARE))
             || !self.columns.has_room(Codes::n_bytes_at_most(column))
         {
             return None;
