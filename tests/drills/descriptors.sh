@@ -30,16 +30,22 @@ say "256 descriptors: $N tenants are read in turn, $most are open"
 prlimit --pid "$(pid_of web)" --nofile="$((most + 4)):256"
 wait_for "a readiness that says no" not_ready web
 grep -q 'file descriptor' "$WORK/body" || fail "the reason is not told: $(cat "$WORK/body")"
-# None is left: connections wait.
+# None is left: connections wait. The server may close a file at any moment, whose descriptor a connection takes: then the limit is
+# lowered again.
 begun=$(wc -l <"$WORK/web.out.err")
-first_free=0
-while [ -e "/proc/$(pid_of web)/fd/$first_free" ]; do first_free=$((first_free + 1)); done
-prlimit --pid "$(pid_of web)" --nofile="$first_free:256"
-for ((n = 0; n < 30; n++)); do
-    if curl -s -o /dev/null -m 0.2 "$(server_url web)/health/live"; then fail "a connection is taken without a descriptor"; fi
+for attempt in 1 2 3 4 5; do
+    first_free=0
+    while [ -e "/proc/$(pid_of web)/fd/$first_free" ]; do first_free=$((first_free + 1)); done
+    prlimit --pid "$(pid_of web)" --nofile="$first_free:256"
+    taken=""
+    for ((n = 0; n < 30; n++)); do
+        if curl -s -o /dev/null -m 0.2 "$(server_url web)/health/live"; then taken=yes && break; fi
+    done
+    [ -n "$taken" ] || break
 done
+[ -z "$taken" ] || fail "a connection is taken without a descriptor, $attempt times"
 n_lines=$(($(wc -l <"$WORK/web.out.err") - begun))
-[ "$n_lines" -ge 1 ] && [ "$n_lines" -le 10 ] || fail "$n_lines lines in the log within 6 s: $(tail -3 "$WORK/web.out.err")"
+[ "$n_lines" -ge 1 ] && [ "$n_lines" -le 10 ] || fail "$n_lines lines in the log within some seconds: $(tail -3 "$WORK/web.out.err")"
 prlimit --pid "$(pid_of web)" --nofile=256:256
 wait_for "the server when descriptors are there again" ready web
 [ "$(status_of -H 'X-Pinakes-Tenant: t0' "$(server_url web)/api/v3/datasets/count")" = 200 ] || fail "no read afterwards: $(cat "$WORK/body")"
