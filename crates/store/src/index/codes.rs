@@ -23,6 +23,8 @@ pub(super) struct Codes {
     least: u64,
     /// Difference between the ranks of two codes in a row.
     unit: u64,
+    /// The greatest code.
+    greatest: u64,
 }
 
 #[derive(Debug)]
@@ -68,9 +70,11 @@ impl Codes {
         let narrow = |code: u64| code.checked_sub(1).map_or(0, |above| (above / unit + 1) as u32);
         let codes = match u32::try_from(greatest / unit + 1) {
             Ok(_) => Numbers::Narrow(wide.into_iter().map(narrow).collect()),
-            Err(_) => return Some(Self { codes: Numbers::Wide(wide), least, unit: 1 }),
+            Err(_) => {
+                return Some(Self { codes: Numbers::Wide(wide), least, unit: 1, greatest: greatest + 1 });
+            }
         };
-        Some(Self { codes, least, unit })
+        Some(Self { codes, least, unit, greatest: greatest / unit + 1 })
     }
 
     /// Returns a document's value.
@@ -93,6 +97,10 @@ impl Codes {
         let Some(above) = to.checked_sub(self.least).filter(|_| from <= to) else { return };
         let low = from.saturating_sub(self.least).div_ceil(self.unit).saturating_add(1);
         let high = (above / self.unit).saturating_add(1);
+        // Records that were written in order of time: most segments have nothing of a month.
+        if self.greatest < low {
+            return;
+        }
         match &self.codes {
             Numbers::Narrow(codes) => {
                 if let Ok(low) = u32::try_from(low) {
@@ -231,6 +239,9 @@ mod tests {
         check(&[Some(i64::MIN), Some(0), Some(i64::MAX)], -1, i64::MAX, None);
         check(&[Some(i64::MIN), Some(5), Some(0)], i64::MIN, -1, Some(false));
         check(&[Some(10), Some(20), Some(30)], 30, 10, Some(true));
+        check(&[Some(10), Some(20), Some(30)], 30, 31, Some(true));
+        check(&[Some(10), Some(20), Some(30)], 31, 99, Some(true));
+        check(&odd, 1_500_000_000_000, i64::MAX, Some(false));
     }
 
     proptest! {

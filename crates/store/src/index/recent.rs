@@ -59,16 +59,13 @@ impl<K: Clone + Eq + Hash, V: Measured> Recent<K, V> {
         Some(used.value.clone())
     }
 
-    /// Returns whether a value of this size would be kept.
+    /// Returns whether another value, of this size, would be kept.
     pub(super) fn has_room(&self, n_bytes: usize) -> bool {
         let kept = self.lock();
-        let n_given: usize = kept
-            .values
-            .values()
-            .filter(|it| kept.gives_way(it, self.room))
-            .map(|it| it.value.n_bytes())
-            .sum();
-        n_bytes + kept.n_bytes - n_given <= self.room.n_bytes
+        let staying = kept.values.values().filter(|it| !kept.gives_way(it, self.room));
+        let (n_values, n_staying) =
+            staying.fold((0, 0), |(n_values, n_bytes), it| (n_values + 1, n_bytes + it.value.n_bytes()));
+        n_values < self.room.n_values && n_bytes + n_staying <= self.room.n_bytes
     }
 
     /// Keeps a value, unless there is no room for it.
@@ -154,5 +151,9 @@ mod tests {
         assert!(recent.has_room(4) && !recent.has_room(5));
         (0..3).for_each(|_| assert!(recent.get(&"b").is_none()));
         assert!(recent.has_room(10) && !recent.has_room(11));
+        let recent = Recent::new(Room { n_values: 1, ..room });
+        assert!(recent.has_room(1));
+        recent.keep("a", Arc::new(vec![0; 1]));
+        assert!(!recent.has_room(1), "it would be a second one");
     }
 }

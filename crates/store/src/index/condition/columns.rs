@@ -115,8 +115,7 @@ impl Segment<'_> {
         Ok(set)
     }
 
-    /// Returns a column of whole numbers with one name for all segments, of which the values of so many documents are
-    /// needed.
+    /// Returns a column of whole numbers that the layout declares, of which the values of so many documents are needed.
     pub(in crate::index) fn whole_numbers(&self, name: &str, n_wanted: u64) -> Result<WholeNumbers> {
         let segment = self.reader.segment_id();
         if let Some(codes) = self.decoded.kept_column(segment, name) {
