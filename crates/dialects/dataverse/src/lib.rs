@@ -10,7 +10,7 @@
 //! | `app.rs`, `asker.rs`, `credentials.rs` | what a handler starts from, the caller, authentication |
 //! | `error.rs`, `envelope.rs` | errors and answers in Dataverse's envelope |
 //! | `grants.rs`, `permissions.rs` | stored grants, authorisation |
-//! | `collections.rs`, `datasets.rs`, `files/mod.rs` | records; operations on them are in the folders of the same names, visibility in `wanted.rs` and `visibility.rs` |
+//! | `collections.rs`, `datasets.rs`, `files.rs` | records; operations on them are in the folders of the same names, visibility in `wanted.rs` and `visibility.rs` |
 //! | `changes.rs`, `search/index.rs` | updates of the search index after a change |
 //! | `ids.rs` | numbers of objects |
 //! | `bootstrap.rs` | initialisation of a new tenant |

@@ -21,11 +21,11 @@ pub use validate::{Fault, Levels, validate, validation_message};
 
 /// The blocks of a new server, in the order in which they are loaded: (file, table).
 pub const SHIPPED: [(&str, &str); 7] = [
-    ("citation", include_str!("../../data/metadatablocks/citation.tsv")),
-    ("geospatial", include_str!("../../data/metadatablocks/geospatial.tsv")),
-    ("social_science", include_str!("../../data/metadatablocks/social_science.tsv")),
-    ("astrophysics", include_str!("../../data/metadatablocks/astrophysics.tsv")),
-    ("biomedical", include_str!("../../data/metadatablocks/biomedical.tsv")),
-    ("journals", include_str!("../../data/metadatablocks/journals.tsv")),
-    ("3d_objects", include_str!("../../data/metadatablocks/3d_objects.tsv")),
+    ("citation", include_str!("../data/metadatablocks/citation.tsv")),
+    ("geospatial", include_str!("../data/metadatablocks/geospatial.tsv")),
+    ("social_science", include_str!("../data/metadatablocks/social_science.tsv")),
+    ("astrophysics", include_str!("../data/metadatablocks/astrophysics.tsv")),
+    ("biomedical", include_str!("../data/metadatablocks/biomedical.tsv")),
+    ("journals", include_str!("../data/metadatablocks/journals.tsv")),
+    ("3d_objects", include_str!("../data/metadatablocks/3d_objects.tsv")),
 ];

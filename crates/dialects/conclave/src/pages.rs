@@ -34,7 +34,7 @@ use crate::pages::templates::{SCRIPT, STYLE};
 use crate::text::hash;
 use crate::validators::{is_known, not_modified};
 
-const ICON: &str = include_str!("../../assets/icon.svg");
+const ICON: &str = include_str!("../assets/icon.svg");
 
 pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
     Router::new()
