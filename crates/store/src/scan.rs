@@ -3,6 +3,7 @@
 mod facets;
 mod lead;
 mod sorting;
+mod values;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -242,12 +243,21 @@ impl Scan {
         let fewest = if reads_bodies { MANY_RECORDS } else { FEWEST_ROWS };
         let is_asked = match view.state {
             State::Committed => {
-                reads_bodies || !self.plan.conditions.is_empty() || self.plan.classes.is_some()
+                let is_narrowed = !self.plan.conditions.is_empty() || self.plan.classes.is_some();
+                reads_bodies || is_narrowed || !self.is_led()
             }
             // Writers mostly look a value up in an index of the engine.
             State::Open => has_residual && self.plan.conditions.is_empty(),
         };
         (is_asked && fewest <= snapshot.n_documents()).then(|| Arc::clone(snapshot))
+    }
+
+    /// Returns whether an index of the engine, or the table itself, is in the order asked for, by its first column.
+    fn is_led(&self) -> bool {
+        let Some(first) = self.query.order.first() else { return true };
+        self.order_column(first).is_some_and(|(name, _)| {
+            name == "id" || self.kind.indexes.iter().any(|it| it.columns.first() == Some(&name))
+        })
     }
 
     /// Returns whether an index of the engine finds the answer in next to no time, or the search index cannot be used.

@@ -264,7 +264,7 @@ impl Tally {
 }
 
 /// Returns the text under which a facet shows a column's value.
-fn facet_text(value: Cell, ty: Type, counts: Counts) -> Option<String> {
+pub(super) fn facet_text(value: Cell, ty: Type, counts: Counts) -> Option<String> {
     match (value, ty, counts) {
         (Cell::Int(ms), Type::Instant, Counts::Days) => day_text(ms),
         (Cell::Int(it), Type::Boolean, _) => Some((it != 0).to_string()),

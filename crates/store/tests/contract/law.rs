@@ -17,6 +17,7 @@ use crate::kinds::{ALL, COMPARED, ITEM};
 
 /// Above the number of records up to which the engine's own choice of index is used.
 const N_RECORDS: u64 = 2_600;
+const VALUES: [&str; 6] = ["id", "name", "size", "mass", "open", "title"];
 const FACETS: [&str; 8] = ["name", "size", "mass", "keywords", "made", "keys", "group", "free"];
 
 /// Returns the body of a generated record: its id is its position in the list.
@@ -392,6 +393,22 @@ fn expected_facet(world: &World, filter: &Expr, facet: &str) -> Vec<FacetCount> 
     counts.into_iter().rev().map(|(value, n_records)| FacetCount { value, n_records }).collect()
 }
 
+/// Returns the id and the values of [`VALUES`] of each record that satisfies a condition, sorted.
+fn expected_values(world: &World, filter: &Expr) -> Vec<Vec<Option<String>>> {
+    let value = |body: &Json, name: &str| match body.get(name)? {
+        Json::String(it) if name == "title" => Some(fold(it)),
+        Json::Bool(it) => Some(it.to_string()),
+        _ => facet_values(name, body).pop(),
+    };
+    let found = world.bodies.iter().enumerate().filter(|(n, body)| holds(filter, &id(*n as u64), body));
+    let row = |(n, body): (usize, &Json)| {
+        std::iter::once(Some(id(n as u64))).chain(VALUES[1..].iter().map(|it| value(body, it))).collect()
+    };
+    let mut rows: Vec<Vec<Option<String>>> = found.map(row).collect();
+    rows.sort();
+    rows
+}
+
 fn check(query: &Query) -> Result<(), TestCaseError> {
     check_in(world(), query)
 }
@@ -421,6 +438,16 @@ fn check_in(world: &World, query: &Query) -> Result<(), TestCaseError> {
                 facet
             );
         }
+        let values = tenant.read_blocking(|view| -> pinakes_store::Result<Vec<Vec<Option<String>>>> {
+            let mut rows = Vec::new();
+            view.for_each_values(kind, &query.filter, &VALUES, |row| rows.push(row))?;
+            rows.sort();
+            Ok(rows)
+        });
+        let values = values
+            .map_err(|error| TestCaseError::fail(format!("{}, {}: {error}", place.engine, kind.name)))?;
+        let expected = expected_values(world, &query.filter);
+        prop_assert_eq!(values, expected, "{}, {}: values", place.engine, kind.name);
     }
     Ok(())
 }
