@@ -52,6 +52,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             collection::answer_list(&call, &LOGS, page).await
         })
         .post("/data-export/export", to("data-export.export.post"), export)
+        .post("/data-export/export-all", to("data-export.export.all.post"), export_all)
         .post("/data-export/quick-export", to("data-export.quick.export.post"), quick_export)
         .post("/data-export/expire-jobs", to("data-export.expire-jobs.post"), expire)
         .post("/data-export/clean-up-files", to("data-export.clean-up-files.post"), clean_up)
@@ -108,7 +109,7 @@ fn profile(view: &mut View<'_>, id: Option<&str>, record_type: &str) -> Result<V
 fn record_type(text: Option<&str>) -> Result<&'static str, FolioError> {
     match text.unwrap_or("INSTANCE").to_ascii_uppercase().as_str() {
         "INSTANCE" | "LINKED_DATA" => Ok("INSTANCE"),
-        "HOLDINGS" => Ok("HOLDINGS"),
+        "HOLDING" | "HOLDINGS" => Ok("HOLDINGS"),
         "AUTHORITY" => Ok("AUTHORITY"),
         other => Err(invalid(
             "idType",
@@ -145,6 +146,30 @@ async fn export(mut call: Call) -> Answer {
     };
     let (id, wanted, how) = call.db().write(write).await?;
     run::start(&call, id, run::Plan { kind, wanted, how });
+    Ok(answer::empty(StatusCode::OK))
+}
+
+/// Runs a job for all records of a type: `{idType?, jobProfileId, suppressedFromDiscovery?}`.
+async fn export_all(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let profile_id = required_text(&body, "jobProfileId")?.to_owned();
+    let kind = record_type(body.get("idType").and_then(Value::as_str))?;
+    let has_suppressed = body.get("suppressedFromDiscovery").and_then(Value::as_bool).unwrap_or(true);
+    let query = if has_suppressed || kind == "AUTHORITY" {
+        "cql.allRecords=1"
+    } else {
+        "cql.allRecords=1 NOT discoverySuppress==true"
+    };
+    let name = format!("{}-all.csv", kind.to_ascii_lowercase().trim_end_matches('s'));
+    let (id, now_ms, by) = (call.app.new_uuid(), call.app.now_ms(), run_by(&call));
+    let at = id.clone();
+    let write = move |txn: &mut Txn<'_>| -> Result<run::How, FolioError> {
+        let profile = profile(txn, Some(&profile_id), kind)?;
+        new_job(txn, &at, &profile, &by, &name, now_ms)?;
+        run::How::of(txn, &profile)
+    };
+    let how = call.db().write(write).await?;
+    run::start(&call, id, run::Plan { kind, wanted: run::Wanted::Query(query.to_owned()), how });
     Ok(answer::empty(StatusCode::OK))
 }
 

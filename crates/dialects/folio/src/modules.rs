@@ -147,7 +147,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
 ];
 
 /// Kinds that are not collections.
-static OTHERS: [&Kind; 28] = [
+static OTHERS: [&Kind; 30] = [
     &crate::queries::QUERY,
     &login::events::ATTEMPTS,
     &login::events::EVENT,
@@ -162,6 +162,8 @@ static OTHERS: [&Kind; 28] = [
     &crate::inventory::harvested::GONE,
     &crate::search::RESOURCE_JOB,
     &crate::search::browse::CONFIG,
+    &crate::search::config::FEATURE,
+    &crate::search::config::LANGUAGE,
     &data_export::FILE_DEFINITION,
     &login::REFRESH_TOKEN,
     &login::reset::RESET_ACTION,

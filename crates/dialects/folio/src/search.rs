@@ -3,24 +3,26 @@
 //! A search sees everything committed before it; the store guarantees that.
 
 pub(crate) mod browse;
+pub(crate) mod config;
 mod facets;
+mod index_jobs;
 mod options;
+mod refusals;
+mod rows;
 
 use std::ops::ControlFlow;
 
 use http::StatusCode;
-use pinakes_store::{Direction, Expr, Kind, Order, Query, Record, Txn, View, Weight, matches};
+use pinakes_store::{Expr, Kind, Query, Record, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::authorities::authority::AUTHORITIES;
-use crate::authorities::headings;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
-use crate::inventory::reindex;
 use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Collections, Page, condition_of, parsed};
-use crate::platform::cql::{self, Clause, Cql, Names, Node, Relation};
+use crate::platform::cql::{self, Cql, Names, Node};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
@@ -75,23 +77,6 @@ const INSTANCE_NAMES: Names = Names {
     ..INSTANCES.names
 };
 
-/// The meaning of names in searches for authorities, whose conditions apply to rows.
-const ROW_NAMES: Names = Names {
-    aliases: &[
-        ("lccn", "identifiers"),
-        ("canceledLccn", "identifiers"),
-        ("identifiers.all", "identifiers"),
-        ("authoritySourceFileId", "sourceFileId"),
-    ],
-    elements: &[("identifiers", "value"), ("notes", "note")],
-    whole: &["naturalId", "authRefType", "headingType", "source"],
-    anywhere: &["headingRef", "naturalId", "identifiers"],
-    fields: &[],
-};
-
-/// A kind for the rows of authorities, which are not stored records.
-static ROW: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_authority_row") };
-
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let to = Access::to;
@@ -100,10 +85,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         to("search.authorities.collection.get"),
         authorities,
     );
-    routes =
-        routes.post("/search/index/inventory/reindex", to("search.index.inventory.reindex.post"), |call| {
-            reindex::begin(call, &reindex::INSTANCES_JOB)
-        });
     for (name, collection, permission) in [
         ("instances", &INSTANCES, "search.instances.facets.collection.get"),
         ("holdings", &HOLDINGS, "search.holdings.facets.collection.get"),
@@ -121,7 +102,11 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         routes =
             routes.get(&format!("/search/{name}/ids"), to(permission), move |call| ids(call, collection));
     }
-    routes.with(resource_routes)
+    for facets in &browse::ENTRY_FACETS {
+        let path = format!("/search/{}/facets", facets.name);
+        routes = routes.get(&path, to(facets.permission), move |call| entry_facets(call, facets));
+    }
+    routes.with(resource_routes).with(config::routes).with(index_jobs::routes)
 }
 
 /// Requested lists of ids: `{id, query, entityType, status, createdDate}`. The list itself is read when it is fetched.
@@ -213,7 +198,7 @@ fn list_of_ids(
 fn page(call: &Call) -> Result<Page, FolioError> {
     let text = call.query.get("query").unwrap_or_default();
     if text.trim().is_empty() {
-        return Err(FolioError::bad_request("query parameter 'query' is required"));
+        return Err(refusals::no_query());
     }
     let cql = parsed(&call.app.settings, text)?;
     Ok(Page {
@@ -232,11 +217,12 @@ fn condition(
     names: &Names,
     node: &Node,
 ) -> Result<Expr, FolioError> {
-    if std::ptr::eq(collection, &INSTANCES) {
-        let resolved = options::resolved(view, node.clone())?;
-        return condition_of(view, collections, collection, names, &resolved);
-    }
-    condition_of(view, collections, collection, names, node)
+    let resolved = if std::ptr::eq(collection, &INSTANCES) {
+        options::resolved(view, node.clone())?
+    } else {
+        node.clone()
+    };
+    condition_of(view, collections, collection, names, &resolved).map_err(refusals::unknown_field)
 }
 
 /// Returns the condition of a search, with the names used in searches.
@@ -300,138 +286,13 @@ fn shown_instance(view: &mut View<'_>, record: &Record, is_whole: bool) -> Resul
 /// Searches authorities. Each heading of an authority is a row; paging is by row.
 async fn authorities(call: Call) -> Answer {
     let page = page(&call)?;
-    let condition = options::of_headings(page.cql.condition.clone());
-    let page = Page { cql: Cql { condition, ..page.cql }, ..page };
+    let condition = options::of_headings(page.cql.condition);
+    let cql = Cql { condition, ..page.cql };
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        // First select the records that may have a matching row, then the rows.
-        let candidates = candidates(&page.cql.condition)?;
-        let fits = cql::meaning(&page.cql.condition, &ROW, &ROW_NAMES, &mut |_| Ok::<_, FolioError>(None))?;
-        let order = cql::order(&page.cql, &ROW_NAMES);
-        let (mut rows, mut total) = (Vec::new(), 0_u64);
-        let is_sorted = !order.is_empty();
-        // Without a condition on words, read the list of headings instead of all authorities.
-        let is_listed = matches!(candidates, Expr::All) && is_about_headings(&page.cql.condition);
-        let by_heading = [Order { path: "headingRef".into(), direction: Direction::Ascending }];
-        if is_listed && (order.is_empty() || order == by_heading) {
-            let condition = format!("{:?}", page.cql.condition);
-            let limit = if is_sorted { page.limit } else { 0 };
-            let (listed, n_rows) = browse::headings(view, &fits, &condition, page.offset, limit)?;
-            rows = if is_sorted { listed } else { first_rows(view, &fits, page.offset, page.limit)? };
-            with_titles(view, &mut rows)?;
-            return Ok(json!({"totalRecords": n_rows, "authorities": rows}));
-        }
-        view.for_each_body(&AUTHORITIES.kind, &Query::filter(candidates), |_, authority| {
-            for row in headings::rows(&authority) {
-                let shown = headings::shown(&authority, &row);
-                if matches(&fits, &shown) {
-                    if is_sorted || (page.offset <= total && total < page.offset.saturating_add(page.limit)) {
-                        rows.push(shown);
-                    }
-                    total += 1;
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        if is_sorted {
-            sort(&mut rows, &order);
-            let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-            rows = rows.into_iter().skip(bound(page.offset)).take(bound(page.limit)).collect();
-        }
-        with_titles(view, &mut rows)?;
-        Ok(json!({"totalRecords": total, "authorities": rows}))
+        let (rows, n_rows) = rows::found(view, &cql, page.offset, page.limit)?;
+        Ok(json!({"totalRecords": n_rows, "authorities": rows}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
-}
-
-/// Checks whether the list of headings is sufficient to evaluate a condition.
-fn is_about_headings(node: &Node) -> bool {
-    match node {
-        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => is_about_headings(a) && is_about_headings(b),
-        Node::Negation(it) => is_about_headings(it),
-        Node::Clause(clause) => {
-            clause.modifiers.is_empty()
-                && [&[crate::platform::cql::ALL_RECORDS][..], &browse::HEADING_FIELDS]
-                    .concat()
-                    .iter()
-                    .any(|it| it.eq_ignore_ascii_case(&clause.index))
-        }
-    }
-}
-
-/// Returns a window of the rows that satisfy a condition, in the order of the records; stops reading once it is full.
-fn first_rows(view: &mut View<'_>, fits: &Expr, skip: u64, limit: u64) -> Result<Vec<Value>, FolioError> {
-    let (mut rows, mut n) = (Vec::new(), 0_u64);
-    if limit == 0 {
-        return Ok(rows);
-    }
-    view.for_each_body(&AUTHORITIES.kind, &Query::filter(Expr::All), |_, authority| {
-        for row in headings::rows(&authority) {
-            let shown = headings::shown(&authority, &row);
-            if matches(fits, &shown) {
-                if skip <= n && (rows.len() as u64) < limit {
-                    rows.push(shown);
-                }
-                n += 1;
-            }
-        }
-        if limit <= rows.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(rows)
-}
-
-/// Adds the number of titles that use each authorised heading.
-fn with_titles(view: &mut View<'_>, rows: &mut [Value]) -> Result<(), FolioError> {
-    for row in rows {
-        if row["authRefType"] == "Authorized" {
-            let id = row["id"].as_str().unwrap_or_default().to_owned();
-            row["numberOfTitles"] = crate::links::linked::n_links(view, &id)?.into();
-        }
-    }
-    Ok(())
-}
-
-/// Returns a condition that every authority with a matching row satisfies. A negated clause cannot be used: one row
-/// that does not match says nothing about the authority's other rows.
-fn candidates(node: &Node) -> Result<Expr, FolioError> {
-    Ok(match node {
-        Node::And(a, b) => candidates(a)?.and(candidates(b)?),
-        Node::Or(a, b) => match (candidates(a)?, candidates(b)?) {
-            (Expr::All, _) | (_, Expr::All) => Expr::All,
-            (a, b) => Expr::Or(vec![a, b]),
-        },
-        Node::Not(a, _) => candidates(a)?,
-        Node::Negation(_) => Expr::All,
-        Node::Clause(clause) if clause.relation == Relation::Different => Expr::All,
-        Node::Clause(clause) if clause.index.eq_ignore_ascii_case("headingRef") => {
-            let each = headings::fields().map(|index| of_record(&Clause { index, ..clause.clone() }));
-            Expr::Or(each.collect::<Result<_, _>>()?)
-        }
-        Node::Clause(clause) if OF_ROWS.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)) => Expr::All,
-        Node::Clause(clause) => of_record(clause)?,
-    })
-}
-
-/// Fields of rows that authorities do not have.
-const OF_ROWS: [&str; 4] = ["authRefType", "headingType", "isTitleHeadingRef", "shared"];
-
-fn of_record(clause: &Clause) -> Result<Expr, FolioError> {
-    let node = Node::Clause(clause.clone());
-    cql::meaning(&node, &AUTHORITIES.kind, &AUTHORITIES.names, &mut |_| Ok::<_, FolioError>(None))
-}
-
-fn sort(rows: &mut [Value], order: &[pinakes_store::Order]) {
-    let key = |row: &Value, path: &pinakes_store::Path| -> String {
-        let found = path.as_steps().iter().try_fold(row, |at, step| at.get(step));
-        found.map_or_else(String::new, |it| it.as_str().map_or_else(|| it.to_string(), pinakes_store::fold))
-    };
-    rows.sort_by(|a, b| {
-        order.iter().fold(std::cmp::Ordering::Equal, |so_far, it| {
-            so_far.then_with(|| {
-                let by_key = key(a, &it.path).cmp(&key(b, &it.path));
-                if it.direction == pinakes_store::Direction::Descending { by_key.reverse() } else { by_key }
-            })
-        })
-    });
 }
 
 fn names_of(collection: &'static Collection) -> Names {
@@ -446,6 +307,14 @@ async fn facets(call: Call, collection: &'static Collection) -> Answer {
         let filter = filter_of(view, collection, &names_of(collection), &page)?.filter;
         facets::shown(view, collection, &filter, &asked)
     };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// Counts the values of fields among the entries of a list.
+async fn entry_facets(call: Call, of: &'static browse::EntryFacets) -> Answer {
+    let page = page(&call)?;
+    let asked = facets::asked_of_entries(&call, of)?;
+    let read = move |view: &mut View<'_>| facets::shown_of_entries(view, of, &page.cql.condition, &asked);
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 

@@ -27,6 +27,9 @@ pub const HEADINGS: [(&str, &str); 17] = [
     ("formSubdivision", "Form Subdivision"),
 ];
 
+/// Prefixes of the fields, and the relation of their headings to the authority.
+const RELATIONS: [(&str, &str); 3] = [("", "Authorized"), ("sft", "Reference"), ("saft", "Auth/Ref")];
+
 /// One row: a heading, its relation to the authority, and the field it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
@@ -42,7 +45,7 @@ pub struct Row {
 
 /// Returns the names of all fields with headings.
 pub fn fields() -> impl Iterator<Item = String> {
-    ["", "sft", "saft"].into_iter().flat_map(|prefix| HEADINGS.iter().map(move |it| field_of(prefix, it.0)))
+    RELATIONS.iter().map(|it| it.0).flat_map(|prefix| HEADINGS.iter().map(move |it| field_of(prefix, it.0)))
 }
 
 /// Returns the name of a field with a prefix.
@@ -53,19 +56,31 @@ fn field_of(prefix: &str, field: &str) -> String {
     format!("{prefix}{}{}", field[..1].to_ascii_uppercase(), &field[1..])
 }
 
+/// Returns the condition that an authority has a heading in a field.
+fn has(prefix: &str, field: &str) -> Expr {
+    let path = Path::dotted(&field_of(prefix, field));
+    if prefix.is_empty() {
+        return Expr::Exists(path);
+    }
+    let is_empty = Expr::Size(path.clone(), 0);
+    Expr::And(vec![Expr::Exists(path), Expr::Not(Box::new(is_empty))])
+}
+
 /// Returns each type of heading, with the condition that an authority has a heading of that type.
 pub fn by_type() -> BTreeMap<&'static str, Expr> {
     let mut by_type: BTreeMap<&'static str, Vec<Expr>> = BTreeMap::new();
     for (field, heading_type) in HEADINGS {
-        let related = |prefix: &str| {
-            let path = Path::dotted(&field_of(prefix, field));
-            let is_empty = Expr::Size(path.clone(), 0);
-            Expr::And(vec![Expr::Exists(path), Expr::Not(Box::new(is_empty))])
-        };
-        let one = [Expr::Exists(Path::dotted(field)), related("sft"), related("saft")];
-        by_type.entry(heading_type).or_default().extend(one);
+        let any = RELATIONS.map(|it| has(it.0, field));
+        by_type.entry(heading_type).or_default().extend(any);
     }
     by_type.into_iter().map(|(heading_type, any)| (heading_type, Expr::Or(any))).collect()
+}
+
+/// Returns each relation of a heading to its authority, with the condition that an authority has a heading in that
+/// relation.
+pub fn by_relation() -> Vec<(&'static str, Expr)> {
+    let any = |prefix: &str| Expr::Or(HEADINGS.iter().map(|it| has(prefix, it.0)).collect());
+    RELATIONS.iter().map(|(prefix, relation)| (*relation, any(prefix))).collect()
 }
 
 /// Returns the rows of an authority, the authorised form first.
@@ -81,7 +96,7 @@ pub fn rows(authority: &Value) -> Vec<Row> {
             });
         }
     }
-    for (prefix, ref_type) in [("sft", "Reference"), ("saft", "Auth/Ref")] {
+    for (prefix, ref_type) in &RELATIONS[1..] {
         for (field, heading_type) in HEADINGS {
             let field = field_of(prefix, field);
             let headings = authority.get(&field).and_then(Value::as_array).into_iter().flatten();

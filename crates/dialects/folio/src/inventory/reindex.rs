@@ -39,7 +39,7 @@ pub(crate) struct Sort {
 pub(crate) static INSTANCES_JOB: Sort =
     Sort { name: "Instance", records: &INSTANCES, list: "reindexJobs", begun: StatusCode::OK };
 /// Jobs that rebuild the index of authorities.
-static AUTHORITIES_JOB: Sort =
+pub(crate) static AUTHORITIES_JOB: Sort =
     Sort { name: "Authority", records: &AUTHORITIES, list: "reindexJobs", begun: StatusCode::OK };
 /// Jobs that publish all instances.
 static ITERATION: Sort =
@@ -67,13 +67,18 @@ pub(super) fn routes(routes: Routes) -> Routes {
 }
 
 /// Starts a job and returns it.
-pub(crate) async fn begin(mut call: Call, sort: &'static Sort) -> Answer {
+async fn begin(mut call: Call, sort: &'static Sort) -> Answer {
     // The job's parameters are accepted and stored; few clients send any.
     let parameters = match call.bytes().await? {
         bytes if bytes.is_empty() => Value::Null,
         bytes => serde_json::from_slice(&bytes)
             .map_err(|error| FolioError::bad_request(format!("Json content error: {error}")))?,
     };
+    begin_with(call, sort, parameters).await
+}
+
+/// Starts a job with these parameters and returns it.
+pub(crate) async fn begin_with(call: Call, sort: &'static Sort, parameters: Value) -> Answer {
     let (id, now_ms) = (call.app.new_uuid(), call.app.now_ms());
     let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
         let n = txn.count(&sort.records.kind, &Expr::All)?;

@@ -11,7 +11,7 @@ use crate::links::linked::LINKS;
 use crate::links::noted::HEADING_CHANGE;
 use crate::platform::app::Call;
 use crate::platform::dates;
-use crate::platform::error::{Answer, FolioError};
+use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
@@ -45,7 +45,18 @@ fn window(call: &Call) -> Result<(End, End, u64), FolioError> {
                 .ok_or_else(|| FolioError::bad_request(format!("{name} {text:?} is no date"))),
         }
     };
-    Ok((at("fromDate")?, at("toDate")?, call.query.number("limit", DEFAULT_LIMIT)?))
+    let (from, to) = (at("fromDate")?, at("toDate")?);
+    if let (End::Included(Condition::Instant(first)), End::Included(Condition::Instant(last))) = (&from, &to)
+        && last < first
+    {
+        let fault = Fault::new("'to' date should be not less than 'from' date.")
+            .ty("RequestBodyValidationException")
+            .code("validation-error")
+            .with("fromDate", call.query.get("fromDate").unwrap_or_default())
+            .with("toDate", call.query.get("toDate").unwrap_or_default());
+        return Err(FolioError::unprocessable(fault));
+    }
+    Ok((from, to, call.query.number("limit", DEFAULT_LIMIT)?))
 }
 
 async fn changes(call: Call) -> Answer {

@@ -2,6 +2,8 @@
 //!
 //! The kinds declare their lists and the store maintains them; `search/browse` shows them.
 
+use std::collections::HashMap;
+
 use pinakes_store::ListEntry;
 use serde_json::{Value, json};
 
@@ -19,6 +21,9 @@ pub(crate) struct Row {
     /// Whether the records with the entry are counted.
     pub(crate) is_counted: bool,
 }
+
+/// Maximum number of entry shapes for which the result of a condition is cached.
+const KNOWN_SHAPES: usize = 10_000;
 
 /// Separator between the parts that distinguish entries.
 const BETWEEN: char = '\u{1}';
@@ -53,6 +58,25 @@ pub(crate) fn apart_of(anchor: &str, row: &Row) -> String {
 /// Returns the part that conditions refer to, without the text.
 pub(crate) fn shape(apart: &str) -> &str {
     apart.rsplit_once(BETWEEN).map_or(apart, |it| it.1)
+}
+
+/// Results for entries by what conditions refer to; at most [`KNOWN_SHAPES`].
+#[derive(Default)]
+pub(crate) struct Known(HashMap<String, bool>);
+
+impl Known {
+    /// Returns the result for a shape, computed only if it is not known.
+    pub(crate) fn get(&mut self, shape: &str, compute: impl FnOnce() -> bool) -> bool {
+        if let Some(known) = self.0.get(shape) {
+            return *known;
+        }
+        if KNOWN_SHAPES < self.0.len() {
+            self.0.clear();
+        }
+        let computed = compute();
+        self.0.insert(shape.to_owned(), computed);
+        computed
+    }
 }
 
 /// Returns an entry in the form that conditions apply to.

@@ -4,10 +4,9 @@
 //! The lists are declared with the kinds and read from the search index: the position is looked up, and the entries
 //! around it are read from there. Like a search, a list never lags behind: recent changes are read from the records.
 
+mod entries;
 mod lists;
 mod window;
-
-use std::collections::HashMap;
 
 use http::StatusCode;
 use pinakes_store::{Browsed, Expr, Kind, ListPlace, View, Wanted, Weight, matches};
@@ -15,23 +14,22 @@ use serde_json::{Value, json};
 
 use self::lists::{LISTS, List};
 use self::window::{Marked, Window};
+use super::refusals;
 use crate::platform::app::Call;
 use crate::platform::collection::parsed;
 use crate::platform::cql::{self, Names, Node, Relation};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::BROWSED_ENTRIES;
-use crate::platform::listed::{shape, told};
+use crate::platform::listed::{Known, shape, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
+pub(crate) use self::entries::{ENTRY_FACETS, EntryFacets};
 pub(crate) use self::lists::{CONFIG, HEADING_FIELDS, headings};
 
 /// Default number of entries in an answer.
 const DEFAULT_LIMIT: u64 = 20;
-
-/// Maximum number of entry shapes for which the result of the condition is cached.
-const KNOWN_SHAPES: usize = 10_000;
 
 /// A kind for the entries of a list, which are not stored records.
 static ROW: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_row") };
@@ -49,7 +47,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 async fn browse(call: Call, list: &'static List) -> Answer {
     let text = call.query.get("query").unwrap_or_default();
     if text.trim().is_empty() {
-        return Err(FolioError::bad_request("query parameter 'query' is required"));
+        return Err(refusals::no_query());
     }
     let limit = call.query.number("limit", DEFAULT_LIMIT)?;
     let preceding = call.query.number("precedingRecordsCount", limit / 2)?.min(limit);
@@ -91,23 +89,15 @@ async fn browse(call: Call, list: &'static List) -> Answer {
     let includes = anchor.includes;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let key = (list.key)(&term);
-        let mut known: HashMap<String, bool> = HashMap::new();
+        let mut known = Known::default();
         let mut fits = |_: &str, apart: &str| {
             let shape = if is_about_text { apart } else { shape(apart) };
-            if let Some(known) = known.get(shape) {
-                return *known;
-            }
-            let shown = told(list.anchors[0], apart);
-            let is_of_type = types.is_empty()
-                || types
-                    .iter()
-                    .any(|it| Some(it.as_str()) == shown.get(list.type_field).and_then(Value::as_str));
-            let is_wanted = is_of_type && matches(&fits, &shown);
-            if KNOWN_SHAPES < known.len() {
-                known.clear();
-            }
-            known.insert(shape.to_owned(), is_wanted);
-            is_wanted
+            known.get(shape, || {
+                let shown = told(list.anchors[0], apart);
+                let ty = shown.get(list.type_field).and_then(Value::as_str);
+                let is_of_type = types.is_empty() || types.iter().any(|it| Some(it.as_str()) == ty);
+                is_of_type && matches(&fits, &shown)
+            })
         };
         let mut browsed = |is_behind: bool, n_before: usize, n_after: usize| {
             let place = ListPlace { key: key.clone(), is_behind, n_before, n_after, n_skipped: 0 };

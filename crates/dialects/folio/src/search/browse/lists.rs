@@ -14,7 +14,7 @@ use crate::platform::app::Call;
 use crate::platform::collection::Collection;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
-use crate::platform::listed::{Row, apart_of, told};
+use crate::platform::listed::{Known, Row, apart_of, shape, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
@@ -214,18 +214,25 @@ pub(crate) const HEADING_FIELDS: [&str; 8] = [
 ];
 
 /// Returns the rows of headings that satisfy a condition on [`HEADING_FIELDS`], in order, with the authority of each:
-/// those in a window, and the total number. `condition` is the text form of `fits`.
+/// those in a window (skipped, and shown at most), and the total number. `condition` is the text form of `fits`, empty
+/// for all rows. `is_by_group` says that it does not depend on the text or number of a heading.
 pub(crate) fn headings(
     view: &mut View<'_>,
     fits: &Expr,
     condition: &str,
-    skip: u64,
-    limit: u64,
+    is_by_group: bool,
+    (skip, limit): (u64, u64),
 ) -> Result<(Vec<Value>, u64), FolioError> {
     let list = &LISTS[0];
+    let mut known = Known::default();
     let n_after = usize::try_from(limit).unwrap_or(usize::MAX);
     let place = ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after, n_skipped: skip };
-    let mut is_wanted = |_: &str, apart: &str| matches(fits, &told(list.anchors[0], apart));
+    let mut is_wanted = |_: &str, apart: &str| {
+        // The number is the last of the properties in it.
+        let group = shape(apart).split(",\"naturalId\":").next().unwrap_or_default();
+        let shape = if is_by_group { group } else { apart };
+        known.get(shape, || matches(fits, &told(list.anchors[0], apart)))
+    };
     let wanted = Wanted { condition, fits: &mut is_wanted };
     let found = view.browse(&AUTHORITIES.kind, list.name, &place, wanted)?;
     let mut rows = Vec::new();
