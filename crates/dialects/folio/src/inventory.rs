@@ -10,6 +10,7 @@
 //! | `listed.rs` | their entries in browse lists |
 //! | `marc_json.rs` | the MARC record of an instance |
 //! | `business.rs` | `/inventory/…`: the same records as staff see them |
+//! | `staff_rules.rs` | what staff may not write there |
 //! | `moves.rs` | moving holdings and items, marking instances as deleted, bound-withs |
 //! | `changes.rs` | partial updates, instances in batches |
 //! | `reindex.rs` | jobs that go through all records |
@@ -33,6 +34,7 @@ mod moves;
 pub(crate) mod reindex;
 pub mod relations;
 pub mod shelving;
+mod staff_rules;
 pub(crate) mod upkeep;
 mod views;
 

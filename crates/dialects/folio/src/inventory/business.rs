@@ -12,6 +12,7 @@ use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
 use super::relations::{BOUND_WITH_PARTS, INSTANCE_RELATIONSHIPS, PRECEDING_SUCCEEDING_TITLES};
+use super::staff_rules::{self, barcode_taken};
 use crate::places::LOCATIONS;
 use crate::platform::app::Call;
 use crate::platform::collection::{
@@ -121,11 +122,56 @@ async fn item(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
         let Some(record) = view.get(&ITEMS.kind, &id)? else { return Ok(None) };
-        Ok(shown_items(view, &[record])?.pop())
+        let Some(mut shown) = shown_items(view, &[record])?.pop() else { return Ok(None) };
+        if shown["isBoundWith"] == true {
+            shown["boundWithTitles"] = bound_titles(view, &id)?.into();
+        }
+        Ok(Some(shown))
     };
     let found = call.db().read(Weight::Point, read).await?;
     let body = found.ok_or_else(|| FolioError::not_found("Not Found"))?;
     Ok(json_answer(StatusCode::OK, &body))
+}
+
+/// Returns the holdings that an item is bound with, each with its instance.
+fn bound_titles(view: &mut View<'_>, item: &str) -> Result<Vec<Value>, FolioError> {
+    let parts = view.find(&BOUND_WITH_PARTS.kind, &Query::filter(Expr::Is("itemId".into(), item.into())))?;
+    let parts = parts.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?;
+    let mut titles = Vec::new();
+    for id in parts.iter().filter_map(|it| text_at(it, "holdingsRecordId")) {
+        let Some(holdings) = view.get(&HOLDINGS.kind, id)?.map(|it| it.json()).transpose()? else { continue };
+        let instance = view.get(&INSTANCES.kind, text_at(&holdings, "instanceId").unwrap_or_default())?;
+        let instance = instance.map(|it| it.json()).transpose()?.unwrap_or_default();
+        titles.push(json!({
+            "briefHoldingsRecord": {"id": id, "hrid": holdings.get("hrid")},
+            "briefInstance": {
+                "id": instance.get("id"), "title": instance.get("title"), "hrid": instance.get("hrid"),
+            },
+        }));
+    }
+    Ok(titles)
+}
+
+/// Returns those of some instances of which an item is bound with others.
+fn bound_instances(
+    view: &mut View<'_>,
+    ids: &[pinakes_store::Value],
+) -> Result<BTreeSet<String>, FolioError> {
+    if view.count(&BOUND_WITH_PARTS.kind, &Expr::All)? == 0 {
+        return Ok(BTreeSet::new());
+    }
+    let mut instance_of: HashMap<String, String> = HashMap::new();
+    let of_instances = Expr::In("instanceId".into(), ids.to_vec());
+    view.for_each_values(&HOLDINGS.kind, &of_instances, &["id", "instanceId"], |mut row| {
+        instance_of.extend(row[0].take().zip(row[1].take()));
+    })?;
+    let holdings = instance_of.keys().map(|it| it.as_str().into()).collect();
+    let mut bound = BTreeSet::new();
+    let of_holdings = Expr::In("holdingsRecordId".into(), holdings);
+    view.for_each_values(&BOUND_WITH_PARTS.kind, &of_holdings, &["holdingsRecordId"], |row| {
+        bound.extend(row[0].as_ref().and_then(|it| instance_of.get(it)).cloned());
+    })?;
+    Ok(bound)
 }
 
 /// Records that items refer to, read once per page.
@@ -255,6 +301,7 @@ fn stored_item(mut body: Map<String, Value>) -> Map<String, Value> {
 
 async fn create_item(mut call: Call) -> Answer {
     let body = stored_item(call.object().await?);
+    staff_rules::require_status(&body)?;
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<_, FolioError> {
         let stored = insert(txn, &writer(), &ITEMS, body.clone()).map_err(barcode_taken)?;
@@ -269,8 +316,12 @@ async fn create_item(mut call: Call) -> Answer {
 async fn replace_item(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = stored_item(call.object().await?);
+    staff_rules::require_status(&body)?;
     let writer = Writer::of(&call);
-    let write = move |txn: &mut Txn<'_>| {
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        if let Some(old) = txn.get(&ITEMS.kind, &id)? {
+            staff_rules::keep_hrid(&body, &old.json()?)?;
+        }
         put(txn, &writer(), &ITEMS, &id, body.clone(), Missing::Refuse, Lock::Checked)
             .map(drop)
             .map_err(barcode_taken)
@@ -316,23 +367,6 @@ pub(super) async fn patch(mut call: Call, collection: &'static Collection) -> An
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
-}
-
-/// Translates the error into `Barcode must be unique, X is already assigned to another item`.
-fn barcode_taken(error: FolioError) -> FolioError {
-    let message = error.message();
-    let value = message
-        .contains("item_barcode_idx_unique")
-        .then(|| message.rsplit_once("=(").and_then(|(_, rest)| rest.split_once(')')))
-        .flatten()
-        .map(|(value, _)| value.to_owned());
-    match value {
-        Some(value) => {
-            let message = format!("Barcode must be unique, {value} is already assigned to another item");
-            FolioError::text(StatusCode::BAD_REQUEST, message)
-        }
-        None => error,
-    }
 }
 
 async fn replace_holdings(mut call: Call) -> Answer {
@@ -412,6 +446,7 @@ fn shown_instances(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>
     let of = |list: &[Value], field: &str, id: &str| -> Value {
         list.iter().filter(|it| text_at(it, field) == Some(id)).cloned().collect()
     };
+    let bound = bound_instances(view, &ids)?;
     let mut shown = Vec::with_capacity(records.len());
     for record in records {
         let mut body = record.json()?;
@@ -420,7 +455,7 @@ fn shown_instances(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>
         body["succeedingTitles"] = of(&titles, "precedingInstanceId", &record.id);
         body["parentInstances"] = of(&relations, "subInstanceId", &record.id);
         body["childInstances"] = of(&relations, "superInstanceId", &record.id);
-        body["isBoundWith"] = false.into();
+        body["isBoundWith"] = bound.contains(&record.id).into();
         shown.push(body);
     }
     Ok(shown)
@@ -447,6 +482,7 @@ fn brought(body: &Map<String, Value>, id: &str) -> Vec<(&'static Collection, Map
 
 async fn create_instance(mut call: Call) -> Answer {
     let body = call.object().await?;
+    staff_rules::require_title(&body)?;
     let writer = Writer::of(&call);
     let (id, body) = call.db().write(move |txn| make_instance(txn, &writer(), &body)).await?;
     let location = format!("/inventory/instances/{id}");
@@ -474,6 +510,11 @@ async fn replace_instance(mut call: Call) -> Answer {
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
         let writer = writer();
+        if let Some(old) = txn.get(&INSTANCES.kind, &id)? {
+            let old = old.json()?;
+            staff_rules::keep_hrid(&body, &old)?;
+            staff_rules::keep_marc_fields(&body, &old)?;
+        }
         let stored = put(txn, &writer, &INSTANCES, &id, body.clone(), Missing::Refuse, Lock::Checked)?;
         let is = |name: &str| stored.body.get(name) == Some(&Value::Bool(true));
         source_storage::follow_instance(txn, &id, is("deleted"), is("discoverySuppress"), writer.now_ms)?;

@@ -11,6 +11,7 @@ use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
 use super::relations::BOUND_WITH_PARTS;
+use super::staff_rules::INSTANCE_FIELDS;
 use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Lock, Missing, Writer, put};
 use crate::platform::error::{Answer, Fault, FolioError};
@@ -58,29 +59,6 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// Properties of instances that are derived from their MARC records.
-const INSTANCE_FIELDS: [&str; 20] = [
-    "hrid",
-    "source",
-    "title",
-    "alternativeTitles",
-    "editions",
-    "series",
-    "identifiers",
-    "contributors",
-    "subjects",
-    "classifications",
-    "publication",
-    "publicationFrequency",
-    "publicationRange",
-    "electronicAccess",
-    "instanceTypeId",
-    "instanceFormatIds",
-    "physicalDescriptions",
-    "languages",
-    "notes",
-    "modeOfIssuanceId",
-];
 /// Properties of holdings that are derived from their MARC records.
 const HOLDINGS_FIELDS: [&str; 1] = ["hrid"];
 
