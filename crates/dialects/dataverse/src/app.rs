@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::body::Body;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Method, Uri, Version};
+use http::{Extensions, HeaderMap, Method, Uri, Version};
 use pinakes_accounts::{Password, PasswordChecks, PasswordHash};
 use pinakes_http::{Context, Db, Stage, body, stages};
 use serde_json::{Map, Value};
@@ -113,6 +113,8 @@ pub struct Call {
     pub version: Version,
     db: Db,
     params: Vec<(String, String)>,
+    /// What the shell says of the request: where the dialect is mounted.
+    extensions: Extensions,
     /// Behind a lock only because bodies are not `Sync`; never contended.
     body: Mutex<Body>,
 }
@@ -125,8 +127,9 @@ impl Call {
         parts: Parts,
         body: Body,
     ) -> Self {
-        let (headers, method, uri, version) = (parts.headers, parts.method, parts.uri, parts.version);
-        Self { app, asker, query, headers, method, uri, version, db, params, body: Mutex::new(body) }
+        let Parts { headers, method, uri, version, extensions, .. } = parts;
+        let body = Mutex::new(body);
+        Self { app, asker, query, headers, method, uri, version, db, params, extensions, body }
     }
 
     /// Returns the tenant's data.
@@ -154,13 +157,13 @@ impl Call {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns the URL at which clients reach the server, without a slash at the end.
+    /// Returns the URL at which clients reach the dialect, without a slash at the end: the setting, or what the request
+    /// and the proxies before the server say, with the prefix below which the dialect is mounted.
     pub fn site_url(&self) -> String {
-        let configured = self.app.settings.site_url.trim_end_matches('/');
-        if !configured.is_empty() {
-            return configured.to_owned();
+        match self.app.settings.site_url.trim_end_matches('/') {
+            "" => pinakes_http::origin(&self.headers, &self.extensions),
+            configured => configured.to_owned(),
         }
-        format!("http://{}", self.header("host").unwrap_or("localhost"))
     }
 
     /// Takes the unread body, for streaming.

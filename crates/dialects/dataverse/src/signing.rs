@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::request::Parts;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use crate::app::Dataverse;
+use crate::app::{Call, Dataverse};
 use crate::clock;
 use crate::error::ApiError;
 use crate::query::Query;
@@ -25,19 +25,12 @@ const IN_VALUES: &AsciiSet = &CONTROLS
     .add(b'?');
 
 /// Signs `url`, which begins with the site's address, for a method and a user.
-pub(crate) fn sign(
-    app: &Dataverse,
-    tenant: &str,
-    url: &str,
-    method: &str,
-    user: &str,
-    minutes: i64,
-) -> String {
-    let until = clock::instant(app.now_ms() + minutes * 60_000);
+pub(crate) fn sign(call: &Call, url: &str, method: &str, user: &str, minutes: i64) -> String {
+    let until = clock::instant(call.app.now_ms() + minutes * 60_000);
     let separator = if url.contains('?') { '&' } else { '?' };
     let encoded = |text: &str| utf8_percent_encode(text, IN_VALUES).to_string();
     let url = format!("{url}{separator}until={}&user={}&method={method}", encoded(&until), encoded(user));
-    let token = token(app, tenant, local_part(&url, &app.settings.site_url));
+    let token = token(&call.app, call.tenant(), local_part(&url, &call.site_url()));
     format!("{url}&token={token}")
 }
 

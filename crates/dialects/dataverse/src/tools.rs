@@ -360,7 +360,7 @@ fn url(call: &Call, tool: &Value, values: &Values, is_preview: bool) -> Answer {
 /// Returns a signed URL that the caller may pass on while it is valid.
 fn signed(call: &Call, url: &str, method: &str, minutes: i64) -> String {
     let user = call.asker.user.as_ref().map_or(":guest", |it| it.name.as_str());
-    signing::sign(&call.app, call.tenant(), url, method, user, minutes)
+    signing::sign(call, url, method, user, minutes)
 }
 
 async fn file_url(mut call: Call) -> Answer {

@@ -412,7 +412,7 @@ async fn signed(mut call: Call, ids: Vec<i64>, path: String) -> Answer {
     }
     let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
     let url = format!("{}{path}{query}", call.site_url());
-    let url = signing::sign(&call.app, call.tenant(), &url, "GET", &user, MINUTES);
+    let url = signing::sign(&call, &url, "GET", &user, MINUTES);
     envelope::ok(serde_json::json!({"signedUrl": url}))
 }
 

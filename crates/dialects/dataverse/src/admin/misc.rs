@@ -170,7 +170,7 @@ async fn sign(mut call: Call) -> Answer {
     if user.is_none() {
         return Err(ApiError::bad_request(format!("Requested user not found: {name}")));
     }
-    let signed = signing::sign(&call.app, call.tenant(), &url, &method, &name, minutes);
+    let signed = signing::sign(&call, &url, &method, &name, minutes);
     envelope::ok(json!({"signedUrl": signed}))
 }
 

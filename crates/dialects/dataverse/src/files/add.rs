@@ -55,14 +55,23 @@ pub(super) async fn take_form(call: &mut Call, bounds: &Bounds) -> Result<(Form,
     Ok((form, target))
 }
 
+/// What becomes of an archive without files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Empty {
+    /// It is added as a file.
+    Kept,
+    /// It is refused, because its sender can only have meant its files.
+    Refused,
+}
+
 /// Returns the files in a form: a single file, the entries of an archive, or a direct upload.
 pub(super) async fn incoming(
     call: &Call,
     form: Form,
     described: &Described,
-    target: &Target,
-    bounds: &Bounds,
+    (target, bounds): (&Target, &Bounds),
     dataset: &Dataset,
+    empty: Empty,
 ) -> Result<Vec<Incoming>, ApiError> {
     let Some(received) = form.file.clone() else {
         return Ok(vec![direct::claimed(call, described, dataset).await?]);
@@ -77,7 +86,10 @@ pub(super) async fn incoming(
     let (target_, archive, most) = (target.clone(), received, bounds.zip_entries);
     let unpacked = tokio::task::spawn_blocking(move || unzip::unpack(&target_, &archive, most)).await;
     match unpacked.unwrap_or_else(|_| Err(ApiError::internal("The archive cannot be unpacked.")))? {
-        unzip::Unpacked::AsItIs => Ok(vec![one]),
+        unzip::Unpacked::Nothing if empty == Empty::Refused => {
+            Err(ApiError::bad_request("No files to add to dataset. Perhaps the zip file was empty."))
+        }
+        unzip::Unpacked::Nothing | unzip::Unpacked::AsItIs => Ok(vec![one]),
         unzip::Unpacked::Files(files) => {
             let described = Described { label: None, ..described.clone() };
             Ok(files.iter().map(|(folder, it)| Incoming::of(call, it, folder, &described, target)).collect())
@@ -93,7 +105,7 @@ async fn add(mut call: Call) -> Answer {
     if form.file.is_none() && described.storage_identifier.is_none() {
         return Err(ApiError::bad_request(NO_FILE));
     }
-    let list = incoming(&call, form, &described, &target, &bounds, &dataset).await?;
+    let list = incoming(&call, form, &described, (&target, &bounds), &dataset, Empty::Kept).await?;
     let added = write(&call, dataset.id, list, bounds).await?;
     Ok(added.answer())
 }
@@ -117,7 +129,7 @@ pub(crate) async fn add_archive(call: &mut Call, dataset: Dataset) -> Result<Dat
     let received = receive::whole(pieces, &target, name, None).await?;
     let form = Form { file: Some(received), ..Form::default() };
     let described = Described { tab_ingest: true, ..Described::default() };
-    let list = incoming(call, form, &described, &target, &bounds, &dataset).await?;
+    let list = incoming(call, form, &described, (&target, &bounds), &dataset, Empty::Refused).await?;
     write(call, dataset.id, list, bounds).await?;
     Ok(dataset)
 }

@@ -123,7 +123,7 @@ async fn urls(call: Call) -> Answer {
     call.db().write(move |txn: &mut Txn<'_>| stored::insert(txn, &BEGUN, &id, &begun)).await?;
     let sign = |part: u64| {
         let url = format!("{}/api/datasets/directupload/{key}/{part}", call.site_url());
-        signing::sign(&call.app, call.tenant(), &url, "PUT", &user.name, MINUTES)
+        signing::sign(&call, &url, "PUT", &user.name, MINUTES)
     };
     if !is_multipart {
         return envelope::ok(json!({

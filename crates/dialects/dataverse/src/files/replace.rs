@@ -4,7 +4,7 @@ use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::add::{Added, NO_FILE, add_all, admit, described_list, incoming, take_form};
+use super::add::{Added, Empty, NO_FILE, add_all, admit, described_list, incoming, take_form};
 use super::described::Described;
 use super::incoming::Incoming;
 use super::room::{self, Bounds};
@@ -76,7 +76,7 @@ async fn replace(mut call: Call) -> Answer {
     if form.file.is_none() && described.storage_identifier.is_none() {
         return Err(ApiError::bad_request(NO_FILE));
     }
-    let list = incoming(&call, form, &described, &target, &bounds, &found.dataset).await?;
+    let list = incoming(&call, form, &described, (&target, &bounds), &found.dataset, Empty::Kept).await?;
     let [one] = <[Incoming; 1]>::try_from(list).map_err(|_| {
         ApiError::bad_request(
             "You cannot replace a single file with multiple files. The file you uploaded was ingested into multiple files.",

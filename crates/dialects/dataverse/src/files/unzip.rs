@@ -23,6 +23,8 @@ const PATH_BYTES: usize = 1000;
 pub(crate) enum Unpacked {
     /// Its entries: (folder, file).
     Files(Vec<(String, Received)>),
+    /// It has no files: at most folders, and metadata of operating systems.
+    Nothing,
     /// It is not an archive that can be unpacked, and is kept as it is.
     AsItIs,
 }
@@ -57,7 +59,7 @@ pub(crate) fn unpack(target: &Target, archive: &Received, most_entries: usize) -
         }
     }
     if wanted.is_empty() {
-        return Ok(Unpacked::AsItIs);
+        return Ok(Unpacked::Nothing);
     }
     let most_bytes = archive.blob.length.saturating_mul(EXPANSION).max(SMALL_BYTES);
     let mut left = most_bytes;

@@ -17,5 +17,6 @@ mod outside;
 mod saved_searches;
 mod search;
 mod server;
+mod sword;
 mod upkeep;
 mod workflows;

@@ -142,7 +142,7 @@ impl Server {
         self.answered(request.header("x-dataverse-unblock-key", UNBLOCK).body(body.into())?).await
     }
 
-    async fn answered(&self, request: Request) -> Result<Got, Failure> {
+    pub(crate) async fn answered(&self, request: Request) -> Result<Got, Failure> {
         let response = self.mount.router.clone().oneshot(request).await?;
         let (parts, body) = response.into_parts();
         let body = body.collect().await?.to_bytes().to_vec();
