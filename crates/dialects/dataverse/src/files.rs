@@ -43,6 +43,7 @@ use crate::collections::visibility;
 use crate::datasets::{self, Dataset, Version, version, wanted};
 use crate::error::ApiError;
 use crate::grants::{Permission, Place};
+use crate::name::{Name, Thing};
 use crate::{permissions, stored};
 use kinds::{DATA_FILE, ROW};
 
@@ -60,27 +61,12 @@ pub(crate) struct Wanted {
     asker: Option<Asker>,
 }
 
-#[derive(Debug, Clone)]
-enum Name {
-    Number(i64),
-    Pid(String),
-}
-
 impl Wanted {
     /// Reads the path's parameter `id`. Errors: 400 for text that is not a number.
     pub(crate) fn of(call: &crate::app::Call) -> Result<Self, ApiError> {
-        let id = call.param("id");
-        let asked = |name| Self { name, asker: Some(call.asker.clone()) };
-        if id == ":persistentId" {
-            let pid = call.query.filled("persistentId").ok_or_else(|| {
-                ApiError::bad_request(
-                    "When accessing a datafile based on Persistent ID, a persistentId query parameter must be present.",
-                )
-            })?;
-            return Ok(asked(Name::Pid(datasets::canonical_pid(pid))));
-        }
-        let number = id.parse().map_err(|_| ApiError::bad_request(format!("Bad file ID number: {id}.")))?;
-        Ok(asked(Name::Number(number)))
+        let pid = call.query.filled("persistentId").map(datasets::canonical_pid);
+        let name = Name::parse(Thing::File, call.param("id"), pid)?;
+        Ok(Self { name, asker: Some(call.asker.clone()) })
     }
 
     /// Selects by number, without a check of visibility.
@@ -98,12 +84,7 @@ impl Wanted {
                 found.as_ref().map(stored::parsed).transpose()?
             }
         };
-        let missing = || {
-            ApiError::not_found(match &self.name {
-                Name::Number(id) => format!("File with ID {id} not found."),
-                Name::Pid(pid) => format!("Datafile with Persistent ID {pid} not found."),
-            })
-        };
+        let missing = || self.name.missing(Thing::File);
         let file = found.ok_or_else(missing)?;
         if let Some(asker) = &self.asker
             && visibility::is_any(view)?

@@ -65,6 +65,7 @@ mod links;
 mod metrics;
 pub mod moving;
 mod mydata;
+mod name;
 mod notifications;
 mod oai;
 mod openapi;

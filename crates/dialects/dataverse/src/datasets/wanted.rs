@@ -7,6 +7,7 @@ use crate::asker::Asker;
 use crate::collections::{self, visibility};
 use crate::datasets::{self, Dataset};
 use crate::error::ApiError;
+use crate::name::{Name, Thing};
 
 /// Returns whether a dataset is in a collection that is hidden from the caller.
 pub(crate) fn is_dataset_kept_from(
@@ -29,14 +30,6 @@ pub(crate) struct Wanted {
     asker: Option<Asker>,
 }
 
-#[derive(Debug, Clone)]
-enum Name {
-    /// By its number.
-    Number(i64),
-    /// By its persistent identifier, in the form in which it is stored.
-    Pid(String),
-}
-
 impl Wanted {
     /// Reads the path's parameter `id`.
     ///
@@ -57,19 +50,12 @@ impl Wanted {
 
     /// Parses the parts of a request.
     pub(crate) fn parse(id: &str, pid: Option<&str>, asker: &Asker) -> Result<Self, ApiError> {
-        let asked = |name| Self { name, asker: Some(asker.clone()) };
-        if id == ":persistentId" {
-            let pid = pid.ok_or_else(|| {
-                ApiError::bad_request(
-                    "When accessing a dataset based on Persistent ID, a persistentId query parameter must be present.",
-                )
-            })?;
+        let name = match Name::parse(Thing::Dataset, id, pid.map(str::to_owned))? {
             // Some scripts send the number in this parameter.
-            return Ok(asked(pid.parse().map_or_else(|_| Name::Pid(pid.to_owned()), Name::Number)));
-        }
-        let number =
-            id.parse().map_err(|_| ApiError::bad_request(format!("Bad dataset ID number: {id}.")))?;
-        Ok(asked(Name::Number(number)))
+            Name::Pid(pid) => pid.parse().map_or(Name::Pid(pid), Name::Number),
+            number => number,
+        };
+        Ok(Self { name, asker: Some(asker.clone()) })
     }
 
     /// Returns the dataset. Errors: 404, also if it is hidden from the caller.
@@ -78,12 +64,7 @@ impl Wanted {
             Name::Number(id) => datasets::by_id(view, *id)?,
             Name::Pid(pid) => datasets::by_pid(view, pid)?,
         };
-        let missing = || {
-            ApiError::not_found(match &self.name {
-                Name::Number(id) => format!("Dataset with ID {id} not found."),
-                Name::Pid(pid) => format!("Dataset with Persistent ID {pid} not found."),
-            })
-        };
+        let missing = || self.name.missing(Thing::Dataset);
         let dataset = found.ok_or_else(missing)?;
         match &self.asker {
             Some(asker) if is_dataset_kept_from(view, asker, &dataset)? => Err(missing()),
@@ -99,7 +80,7 @@ pub(crate) fn require_not_kept(
     dataset: &Dataset,
 ) -> Result<(), ApiError> {
     if is_dataset_kept_from(view, asker, dataset)? {
-        return Err(ApiError::not_found(format!("Dataset with Persistent ID {} not found.", dataset.pid)));
+        return Err(Name::Pid(dataset.pid.clone()).missing(Thing::Dataset));
     }
     Ok(())
 }
