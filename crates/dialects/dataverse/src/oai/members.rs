@@ -53,15 +53,29 @@ pub(crate) struct Member {
 
 impl Member {
     /// Returns a published dataset as a member of no set.
-    pub(super) fn of_none(dataset: &Dataset, version: Version) -> Self {
-        let changed = version.release_time.unwrap_or_default();
+    pub(super) fn of_none(dataset: &Dataset, version: &Version) -> Self {
+        let changed = published(version).unwrap_or_default().to_owned();
         Self { set: String::new(), pid: dataset.pid.clone(), changed, deleted: false }
     }
 
-    /// Returns when it was added, changed or deleted, in milliseconds since 1970.
-    pub(super) fn changed_ms(&self) -> i64 {
-        clock::parse(&self.changed).unwrap_or_default()
+    /// Returns when it was added, changed or deleted, in milliseconds since 1970; `None` if that cannot be read. The
+    /// standard has no record without a datestamp, and none that is older than the earliest one of the repository: no
+    /// time is made up for it.
+    pub(super) fn changed_ms(&self) -> Option<i64> {
+        clock::parse(&self.changed)
     }
+
+    /// Returns whether it changed before this time, or at a time that cannot be read.
+    fn is_older_than(&self, time: &str) -> bool {
+        self.changed_ms().is_none() || self.changed.as_str() < time
+    }
+}
+
+/// Returns when a version was published, or else last changed: the first of these times that can be read.
+fn published(version: &Version) -> Option<&str> {
+    let times =
+        [version.release_time.as_deref(), Some(&version.last_update_time), Some(&version.create_time)];
+    times.into_iter().flatten().find(|it| clock::parse(it).is_some())
 }
 
 /// Returns all sets.
@@ -81,7 +95,7 @@ pub(super) fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), Api
             continue;
         }
         let version = version::of_dataset(txn, &dataset, released.version)?;
-        found.insert(dataset.pid, version.release_time.unwrap_or_else(|| now.to_owned()));
+        found.insert(dataset.pid, published(&version).unwrap_or(now).to_owned());
     }
     for mut member in stored::find_by::<Member>(txn, &MEMBER, "set", set.name.clone())? {
         let id = format!("{}/{}", set.name, member.pid);
@@ -94,7 +108,7 @@ pub(super) fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), Api
             member.deleted = !is_there;
             member.changed = now.to_owned();
             stored::put(txn, &MEMBER, &id, &member)?;
-        } else if let Some(changed) = changed.filter(|it| is_there && member.changed < *it) {
+        } else if let Some(changed) = changed.filter(|it| is_there && member.is_older_than(it)) {
             member.changed = changed;
             stored::put(txn, &MEMBER, &id, &member)?;
         }
@@ -113,7 +127,7 @@ pub(super) fn everything(view: &mut View<'_>) -> Result<Vec<Member>, ApiError> {
         let Some(dataset) = datasets::by_id(view, id)? else { continue };
         let Some(released) = &dataset.released else { continue };
         let version = version::of_dataset(view, &dataset, released.version)?;
-        members.insert(dataset.pid.clone(), Member::of_none(&dataset, version));
+        members.insert(dataset.pid.clone(), Member::of_none(&dataset, &version));
     }
     Ok(members.into_values().collect())
 }

@@ -71,37 +71,59 @@ fn format(name: &str) -> Option<Format> {
     Some(Format { prefix: exporter.name, schema, namespace })
 }
 
-fn header(member: &Member, sets: Vec<String>, is_deleted: bool) -> Header {
-    Header { identifier: member.pid.clone(), changed_ms: member.changed_ms(), sets, is_deleted }
+/// A member with its datestamp.
+struct Dated {
+    changed_ms: i64,
+    member: Member,
 }
 
-fn sets_of<'m>(members: impl IntoIterator<Item = &'m Member>) -> Vec<String> {
-    members.into_iter().map(|it| it.set.clone()).filter(|it| !it.is_empty()).collect()
+impl Dated {
+    /// Returns the members with datestamps. One whose time cannot be read is left out, and the log names it.
+    fn all(members: Vec<Member>) -> Vec<Self> {
+        let dated = |member: Member| match member.changed_ms() {
+            Some(changed_ms) => Some(Self { changed_ms, member }),
+            None => {
+                let (pid, set, changed) = (&member.pid, &member.set, &member.changed);
+                tracing::warn!(%pid, %set, %changed, "a dataset is left out of OAI-PMH: its time cannot be read");
+                None
+            }
+        };
+        members.into_iter().filter_map(dated).collect()
+    }
+
+    fn header(&self, sets: Vec<String>, is_deleted: bool) -> Header {
+        Header { identifier: self.member.pid.clone(), changed_ms: self.changed_ms, sets, is_deleted }
+    }
+
+    /// What a list is ordered by.
+    fn place(&self) -> (i64, &str) {
+        (self.changed_ms, &self.member.pid)
+    }
 }
 
-/// What a list is ordered by.
-fn place(member: &Member) -> (i64, &str) {
-    (member.changed_ms(), &member.pid)
+fn sets_of<'m>(members: impl IntoIterator<Item = &'m Dated>) -> Vec<String> {
+    members.into_iter().map(|it| it.member.set.clone()).filter(|it| !it.is_empty()).collect()
 }
 
 impl Datasets<'_, '_> {
     /// Returns the entries of a dataset in the sets; if it is in none, its entry among all published datasets.
-    fn members(&mut self, pid: &str) -> Result<Vec<Member>, ApiError> {
+    fn members(&mut self, pid: &str) -> Result<Vec<Dated>, ApiError> {
         let found: Vec<Member> = stored::find_by(self.view, &MEMBER, "pid", pid)?;
         if !found.is_empty() {
-            return Ok(found);
+            return Ok(Dated::all(found));
         }
-        let Some(dataset) = datasets::by_pid(self.view, pid)? else { return Ok(found) };
-        let Some(released) = &dataset.released else { return Ok(found) };
+        let Some(dataset) = datasets::by_pid(self.view, pid)? else { return Ok(Vec::new()) };
+        let Some(released) = &dataset.released else { return Ok(Vec::new()) };
         if is_dataset_kept_from(self.view, &Asker::default(), &dataset)? {
-            return Ok(found);
+            return Ok(Vec::new());
         }
         let version = version::of_dataset(self.view, &dataset, released.version)?;
-        Ok(vec![Member::of_none(&dataset, version)])
+        Ok(Dated::all(vec![Member::of_none(&dataset, &version)]))
     }
 
     /// Returns a member as a record: a deleted one if its dataset is no longer published, or hidden.
-    fn whole(&mut self, member: &Member, prefix: &str, sets: Vec<String>) -> Result<Record, ApiError> {
+    fn whole(&mut self, dated: &Dated, prefix: &str, sets: Vec<String>) -> Result<Record, ApiError> {
+        let member = &dated.member;
         let dataset = datasets::by_pid(self.view, &member.pid)?;
         let is_kept = match &dataset {
             Some(it) => is_dataset_kept_from(self.view, &Asker::default(), it)?,
@@ -113,7 +135,7 @@ impl Datasets<'_, '_> {
             }
             _ => None,
         };
-        Ok(Record { header: header(member, sets, metadata.is_none()), metadata })
+        Ok(Record { header: dated.header(sets, metadata.is_none()), metadata })
     }
 
     /// Returns the description of a dataset; `None` if it is not published.
@@ -176,32 +198,32 @@ impl Repository for Datasets<'_, '_> {
     }
 
     fn list(&mut self, selection: &Selection<'_>) -> Result<Option<Page>, ApiError> {
-        let mut members = match selection.set {
+        let mut members = Dated::all(match selection.set {
             None => members::everything(self.view)?,
             Some(set) => stored::find_by(self.view, &MEMBER, "set", set)?,
-        };
-        members.retain(|it| selection.range.contains(it.changed_ms()));
-        members.sort_by(|a, b| place(a).cmp(&place(b)));
+        });
+        members.retain(|it| selection.range.contains(it.changed_ms));
+        members.sort_by(|a, b| a.place().cmp(&b.place()));
         let n_passed = match selection.place {
             None => 0,
             Some(text) => {
                 let read = text.split_once('/').and_then(|(ms, pid)| Some((ms.parse::<i64>().ok()?, pid)));
                 let Some(last) = read else { return Ok(None) };
-                members.partition_point(|it| place(it) <= last)
+                members.partition_point(|it| it.place() <= last)
             }
         };
         let n_max = usize::try_from(selection.n_max).unwrap_or(usize::MAX);
         let rest = &members[n_passed..];
         let listed = &rest[..rest.len().min(n_max)];
         let mut records = Vec::with_capacity(listed.len());
-        for member in listed {
-            let sets = sets_of([member]);
+        for dated in listed {
+            let sets = sets_of([dated]);
             records.push(match selection.is_whole {
-                true => self.whole(member, selection.prefix, sets)?,
-                false => Record { header: header(member, sets, member.deleted), metadata: None },
+                true => self.whole(dated, selection.prefix, sets)?,
+                false => Record { header: dated.header(sets, dated.member.deleted), metadata: None },
             });
         }
-        let last = listed.last().filter(|_| listed.len() < rest.len()).map(place);
+        let last = listed.last().filter(|_| listed.len() < rest.len()).map(Dated::place);
         Ok(Some(Page {
             records,
             n_passed: listed.len() as u64,
@@ -218,5 +240,27 @@ impl Repository for Datasets<'_, '_> {
             Fault::RepeatedVerb(names) => format!("Verb must be singular, given: '[{}]'", names.join(", ")),
             other => other.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_whose_time_cannot_be_read_is_left_out() {
+        let member = |pid: &str, changed: &str| Member {
+            pid: pid.to_owned(),
+            changed: changed.to_owned(),
+            ..Member::default()
+        };
+        let all = Dated::all(vec![
+            member("a", "2026-02-01T10:00:00Z"),
+            member("b", ""),
+            member("c", "in spring"),
+            member("d", "2026-02-01T10:00:01Z"),
+        ]);
+        let places: Vec<_> = all.iter().map(Dated::place).collect();
+        assert_eq!(places, [(1_769_940_000_000, "a"), (1_769_940_001_000, "d")]);
     }
 }
