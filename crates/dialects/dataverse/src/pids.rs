@@ -37,6 +37,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/admin/{id}/reregisterHDLToPID", reregister_handle)
         .get("/admin/{id}/registerDataFile", files_have_none)
         .get("/admin/registerDataFileAll", files_have_none)
+        .get("/admin/registerDataFiles/{alias}", files_have_none)
 }
 
 /// Answers with the state of an identifier: `findable` if the dataset is published, `registered` if it was published

@@ -1,7 +1,10 @@
 //! Metadata blocks and fields of the installation (section 9 of the contract), and loading of further ones by
 //! administrators.
 
+use std::fmt;
+
 use http::StatusCode;
+use pinakes_http::etag::Tag;
 use pinakes_store::{Expr, Txn};
 use serde_json::{Value, json};
 
@@ -27,13 +30,33 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/admin/datasetfield/setDisplayOnCreate", set_on_create)
 }
 
+/// Answers with descriptions of blocks, or with 304 if the client has them already. They are long (a vocabulary has up to
+/// 8,000 values) and seldom change. `depends` names what they depend on besides the registry.
+pub(crate) fn described(
+    call: &Call,
+    registry: &Registry,
+    depends: &impl fmt::Debug,
+    describe: impl FnOnce() -> Value,
+) -> Answer {
+    let tag = Tag::of_bytes(format!("{:x} {depends:?}", registry.revision()).as_bytes());
+    if tag.is_known_to(&call.headers) {
+        return Ok(tag.not_modified());
+    }
+    let mut answer = envelope::ok(describe())?;
+    tag.put(answer.headers_mut());
+    Ok(answer)
+}
+
 async fn list_blocks(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let only_on_create = call.query.is_true("onlyDisplayedOnCreate");
     let with_fields = call.query.is_true("returnDatasetFieldTypes");
     let showing = Showing { with_fields, only_on_create, levels: None };
-    let shown = registry.blocks().iter().filter(|it| !only_on_create || is_on_create(&registry, it, None));
-    envelope::ok(shown.map(|it| block_json(&registry, it, showing)).collect::<Vec<Value>>())
+    described(&call, &registry, &showing, || {
+        let shown =
+            registry.blocks().iter().filter(|it| !only_on_create || is_on_create(&registry, it, None));
+        shown.map(|it| block_json(&registry, it, showing)).collect::<Vec<Value>>().into()
+    })
 }
 
 async fn show_block(call: Call) -> Answer {
@@ -41,7 +64,8 @@ async fn show_block(call: Call) -> Answer {
     let name = call.param("block");
     let missing = || ApiError::not_found(format!("Can't find metadata block '{name}'"));
     let block = registry.block(name).ok_or_else(missing)?;
-    envelope::ok(block_json(&registry, block, Showing { with_fields: true, ..Showing::default() }))
+    let showing = Showing { with_fields: true, ..Showing::default() };
+    described(&call, &registry, &(&block.name, showing), || block_json(&registry, block, showing))
 }
 
 async fn list_facetable(call: Call) -> Answer {

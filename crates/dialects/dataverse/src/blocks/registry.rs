@@ -1,6 +1,7 @@
 //! The joined metadata blocks of a server.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use super::definition::{Block, FieldType};
 use super::tsv::{self, FieldRow, TsvError};
@@ -11,6 +12,8 @@ pub struct Registry {
     blocks: Vec<Block>,
     fields: Vec<FieldType>,
     by_name: HashMap<String, usize>,
+    /// A number that changes with each change of the registry.
+    revision: u64,
 }
 
 /// Something that a load created or changed: name, and what it is.
@@ -76,6 +79,7 @@ impl Registry {
             next.fields[at].vocabulary.sort_by_key(|it| it.order);
         }
         next.order_children();
+        next.revise(text);
         *self = next;
         Ok(loaded)
     }
@@ -132,7 +136,20 @@ impl Registry {
     pub fn set_on_create(&mut self, name: &str, is_on_create: bool) {
         if let Some(at) = self.place(name) {
             self.fields[at].is_on_create = is_on_create;
+            self.revise(&(name, is_on_create));
         }
+    }
+
+    fn revise(&mut self, change: &(impl Hash + ?Sized)) {
+        let mut hasher = DefaultHasher::new();
+        self.revision.hash(&mut hasher);
+        change.hash(&mut hasher);
+        self.revision = hasher.finish();
+    }
+
+    /// Returns a number that is the same for registries with the same history of changes, and for no others.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     fn order_children(&mut self) {
@@ -232,6 +249,18 @@ mod tests {
         assert_eq!(language.term("eng").map(|it| it.value.as_str()), Some("English"));
         assert!(registry.field("subject").unwrap().term("Spells").is_none());
         assert_eq!(registry.block("1").unwrap().name, "citation");
+    }
+
+    #[test]
+    fn each_change_makes_a_revision() {
+        let (mut a, mut b) = (Registry::shipped(), Registry::shipped());
+        assert_eq!(a.revision(), b.revision());
+        a.set_on_create("subtitle", true);
+        assert_ne!(a.revision(), b.revision());
+        b.set_on_create("subtitle", true);
+        assert_eq!(a.revision(), b.revision());
+        b.load("#metadataBlock\n\tx\t\tX\n").unwrap();
+        assert_ne!(a.revision(), b.revision());
     }
 
     #[test]

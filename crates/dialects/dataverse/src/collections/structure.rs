@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ use crate::collections::{self, Collection, InputLevel, visibility};
 use crate::error::{Answer, ApiError};
 use crate::grants::Permission;
 use crate::routing::Routes;
+use crate::vocabulary::described;
 use crate::{changes, dataset_types, envelope, permissions};
 
 /// Adds the routes.
@@ -34,6 +36,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/dataverses/{id}/allowedMetadataLanguages/{language}", set_language)
         .get("/dataverses/{id}/metadatablockfacets", list_block_facets)
         .post("/dataverses/{id}/metadatablockfacets", set_block_facets)
+        .post("/dataverses/{id}/metadatablockfacets/isRoot", set_block_facets_root)
 }
 
 /// The changes that a body's `metadataBlocks` asks for.
@@ -232,20 +235,24 @@ async fn list_blocks(call: Call) -> Answer {
     let with_fields = call.query.is_true("returnDatasetFieldTypes");
     let only_on_create = call.query.is_true("onlyDisplayedOnCreate");
     let dataset_type = call.query.filled("datasetType").map(str::to_owned);
-    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+    let find = move |view: &mut View<'_>| -> Result<(Vec<String>, Collection), ApiError> {
         let collection = seen(view, &asker, &id)?;
         let mut names = block_names_of(view, &collection)?;
         if let Some(wanted) = &dataset_type {
             names.extend(dataset_types::named(view, wanted)?.linked_metadata_blocks);
         }
+        Ok((names, collection))
+    };
+    let (names, collection) = call.db().read(Weight::Point, find).await?;
+    let depends = (&names, &collection.input_levels, with_fields, only_on_create);
+    described(&call, &registry, &depends, || {
         let levels = levels_of(&collection);
         let showing = Showing { with_fields, only_on_create, levels: Some(&levels) };
         let used = registry.blocks().iter().filter(|it| names.contains(&it.name));
         let shown =
             used.filter(|it| !only_on_create || show_blocks::is_on_create(&registry, it, Some(&levels)));
-        Ok(shown.map(|it| show_blocks::block_json(&registry, it, showing)).collect())
-    };
-    envelope::ok(call.db().read(Weight::Point, find).await?)
+        shown.map(|it| show_blocks::block_json(&registry, it, showing)).collect::<Vec<Value>>().into()
+    })
 }
 
 /// Changes a collection after checking that the caller may edit it.
@@ -361,16 +368,22 @@ async fn set_facets(mut call: Call) -> Answer {
     envelope::message(format!("Facets of dataverse {} updated", alias.await?))
 }
 
-/// Name of a setting of collections.
+/// Name of a setting of collections; a collection without it inherits it.
 const BLOCK_FACETS: &str = "metadataBlockFacets";
 
-/// Answers with id and alias of the collection, and the blocks whose fields it offers as facets.
+/// Returns the names of the blocks whose fields a collection offers as facets: its own, or inherited ones.
+fn block_facets_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<Value>, ApiError> {
+    let root = nearest(view, collection, |it| it.more.contains_key(BLOCK_FACETS))?;
+    Ok(root.more.get(BLOCK_FACETS).and_then(Value::as_array).cloned().unwrap_or_default())
+}
+
+/// Answers with id and alias of the collection, and the blocks whose fields it offers as facets; without the envelope.
 async fn list_block_facets(call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let collection = seen(view, &asker, &id)?;
-        let names = collection.more.get(BLOCK_FACETS).and_then(Value::as_array).cloned().unwrap_or_default();
+        let names = block_facets_of(view, &collection)?;
         let shown = names
             .iter()
             .filter_map(Value::as_str)
@@ -383,7 +396,7 @@ async fn list_block_facets(call: Call) -> Answer {
             "metadataBlockFacets": shown.collect::<Vec<Value>>(),
         }))
     };
-    envelope::ok(call.db().read(Weight::Point, find).await?)
+    Ok(envelope::raw_json(StatusCode::OK, &call.db().read(Weight::Point, find).await?))
 }
 
 async fn set_block_facets(mut call: Call) -> Answer {
@@ -392,10 +405,45 @@ async fn set_block_facets(mut call: Call) -> Answer {
     let list = body.as_array().ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list"))?;
     let names = block_names(&registry, list)?;
     let alias = changed(&call, move |_, collection| {
+        if !collection.more.contains_key(BLOCK_FACETS) {
+            return Err(ApiError::bad_request(format!(
+                "Dataverse {} inherits its metadata block facets; make it the root of its own first \
+                 (metadatablockfacets/isRoot)",
+                collection.alias
+            )));
+        }
         collection.more.insert(BLOCK_FACETS.to_owned(), names.clone().into());
         Ok(collection.alias.clone())
     });
     envelope::message(format!("Metadata block facets of dataverse {} updated", alias.await?))
+}
+
+/// Gives a collection facets of its own, at first those that it inherited, or lets it inherit them again.
+async fn set_block_facets_root(mut call: Call) -> Answer {
+    let is_root = match call.text().await?.as_str() {
+        "true" => true,
+        "false" => false,
+        other => {
+            return Err(ApiError::bad_request(format!("The body is {other:?}; expected true or false.")));
+        }
+    };
+    let told = changed(&call, move |txn, collection| {
+        let id = collection.id;
+        if collection.more.contains_key(BLOCK_FACETS) == is_root {
+            return Ok(format!(
+                "No update needed, dataverse already consistent with new value. DataverseId: {id} \
+                 blockFacetsRoot: {is_root}"
+            ));
+        }
+        if is_root {
+            let inherited = block_facets_of(txn, collection)?;
+            collection.more.insert(BLOCK_FACETS.to_owned(), inherited.into());
+        } else {
+            collection.more.remove(BLOCK_FACETS);
+        }
+        Ok(format!("Metadata block facets root updated. DataverseId: {id} blockFacetsRoot: {is_root}"))
+    });
+    envelope::message(told.await?)
 }
 
 /// Returns the metadata languages that a collection allows: its own, or those of the site.
