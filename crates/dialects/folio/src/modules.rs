@@ -138,6 +138,8 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &notices::mail::EMAILS,
     &SCHEDULED,
     &notices::sessions::SESSIONS,
+    &notices::messages::EVENTS,
+    &notices::messages::NOTIFICATIONS,
     &timers::TIMERS,
     &data_export::MAPPING_PROFILES,
     &data_export::JOB_PROFILES,

@@ -1,5 +1,7 @@
 //! Users: their records, login, permissions, and importing them.
 
+pub(crate) mod composite;
+mod forgotten;
 pub(crate) mod login;
 pub(crate) mod password_rules;
 pub(crate) mod perms;

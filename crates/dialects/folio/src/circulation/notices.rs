@@ -8,6 +8,7 @@
 pub(crate) mod context;
 pub(crate) mod fee_actions;
 pub(crate) mod mail;
+pub(crate) mod messages;
 mod mustache;
 pub(crate) mod planned;
 pub(crate) mod routes;

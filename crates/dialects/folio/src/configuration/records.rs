@@ -40,8 +40,48 @@ pub static CONFIGURATIONS: Collection = Collection {
         ..Schema::OPEN
     },
     names: Names { whole: &["module", "configName", "code"], ..Names::PLAIN },
+    hooks: Hooks { prepare: refuse_double_entry, ..Hooks::NONE },
     ..Collection::named("/configurations/entries", "configs", "config_data")
 };
+
+/// Refuses an entry that is switched on while another of the same module, name, code and user is.
+fn refuse_double_entry(
+    txn: &mut Txn<'_>,
+    _: &Writer,
+    body: &mut Map<String, Value>,
+    _: Option<&Value>,
+) -> Result<(), FolioError> {
+    let own = Value::Object(body.clone());
+    let is_on = |it: &Value| it.get("enabled").and_then(Value::as_bool) != Some(false);
+    let (Some(module), Some(name)) = (text_at(&own, "module"), text_at(&own, "configName")) else {
+        return Ok(());
+    };
+    if !is_on(&own) {
+        return Ok(());
+    }
+    let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(text.to_owned()));
+    let same = |it: &Value, path: &str| {
+        let folded = |it| text_at(it, path).map(fold).unwrap_or_default();
+        folded(it) == folded(&own)
+    };
+    for record in
+        txn.find(&CONFIGURATIONS.kind, &Query::filter(is("module", module).and(is("configName", name))))?
+    {
+        let other = record.json()?;
+        let is_other = text_at(&own, "id").is_none_or(|it| !it.eq_ignore_ascii_case(&record.id));
+        if is_other && is_on(&other) && same(&other, "code") && same(&other, "userId") {
+            let message = format!(
+                "duplicate key value violates unique constraint \"config_data_module_configname_code_idx_unique\": \
+                 {module}, {name} is the entry {}",
+                record.id
+            );
+            return Err(FolioError::unprocessable(
+                Fault::new(message).ty("1").code("-1").with("configName", name),
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// `/tags`.
 pub static TAGS: Collection = Collection {
@@ -117,8 +157,28 @@ pub static ORGANIZATIONS: Collection = Collection {
 pub static TEMPLATES: Collection = Collection {
     permission: "templates",
     schema: Schema { required: &["outputFormats", "templateResolver"], ..Schema::OPEN },
+    hooks: Hooks { deleting: refuse_used_template, ..Hooks::NONE },
     ..Collection::named("/templates", "templates", "folio_template")
 };
+
+/// Refuses to delete a template that a notice policy names.
+fn refuse_used_template(txn: &mut Txn<'_>, writer: &Writer, template: &Value) -> Result<(), FolioError> {
+    let policies = collection::by_list(writer.collections, "patronNoticePolicies");
+    let Some(policies) = policies else { return Ok(()) };
+    let id = template.get("id");
+    let mut is_used = false;
+    txn.for_each_body(&policies.kind, &Query::filter(Expr::All), |_, policy| {
+        let lists = ["loanNotices", "requestNotices", "feeFineNotices"]
+            .iter()
+            .filter_map(|it| policy.get(*it)?.as_array());
+        is_used |= lists.flatten().any(|it| it.get("templateId") == id);
+        if is_used { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    if is_used {
+        return Err(FolioError::bad_request("Cannot delete template which is currently in use"));
+    }
+    Ok(())
+}
 
 /// `/orders/composite-orders`: stored as given.
 pub static COMPOSITE_ORDERS: Collection = Collection {

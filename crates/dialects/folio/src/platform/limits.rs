@@ -62,6 +62,13 @@ pub(crate) const MAIL_ATTEMPTS: u64 = 3;
 pub(crate) const MAIL_BATCH: u64 = 50;
 /// Timeout of the mail server for one step, in seconds.
 pub(crate) const MAIL_TIMEOUT_S: u64 = 15;
+/// How long messages are kept at least if a client that deletes old ones does not say, in milliseconds.
+pub(crate) const MAIL_KEPT_MS: i64 = 86_400_000;
+/// How long nothing is sent to an address at the wish of somebody who is not logged in, after the last message to it,
+/// in milliseconds.
+pub(crate) const MAIL_PAUSE_MS: i64 = 60_000;
+/// How long a link to set a password works if the site says nothing else, in hours.
+pub(crate) const RESET_HOURS: i64 = 24;
 /// Time after which a patron's visit that nobody ended is over, in minutes.
 pub(crate) const SESSION_MINUTES: i64 = 20;
 /// Maximum number of days whose openings are shown at once (ten years). Beyond: 400.

@@ -76,7 +76,8 @@ enum Role {
 /// Prefix of permissions on which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// Prefixes of permissions that only admins hold.
-const ADMINISTRATION: [&str; 31] = [
+const ADMINISTRATION: [&str; 32] = [
+    "users-bl.password-reset-link.",
     "validation.rules.",
     "oai-pmh.configuration-settings.",
     "users.",
@@ -208,10 +209,10 @@ pub fn names(settings: &Settings, caller: &Caller) -> Vec<String> {
     names
 }
 
-/// Returns the same for a user who is about to log in.
-pub fn names_of(settings: &Settings, user: &User) -> Vec<String> {
+/// Returns the caller that a user will be who is about to log in.
+pub fn caller_of(user: &User) -> Caller {
     let groups = user.groups.clone().into();
-    names(settings, &Caller { user: Some(Arc::new(user.clone())), groups, claims: None })
+    Caller { user: Some(Arc::new(user.clone())), groups, claims: None }
 }
 
 /// Checks that the caller holds what a route requires.

@@ -45,16 +45,18 @@ impl QueryText {
 
     /// Returns a whole number, or the default if it is not given.
     ///
-    /// Errors: 400 in Java's wording, `For input string: "abc"`.
+    /// Errors: 400 in the wording of FOLIO's modules, `For input string: "abc"`.
     pub fn number(&self, name: &str, default: u64) -> Result<u64, FolioError> {
         match self.get(name) {
             None | Some("") => Ok(default),
-            Some(text) => text
-                .parse::<i64>()
-                .ok()
-                .filter(|it| 0 <= *it)
-                .map(i64::unsigned_abs)
-                .ok_or_else(|| FolioError::bad_request(format!("For input string: \"{text}\""))),
+            Some(text) => match text.parse::<i64>() {
+                Ok(number) if 0 <= number => Ok(number.unsigned_abs()),
+                Ok(number) => Err(FolioError::bad_request(format!(
+                    "'{name}' parameter is incorrect. parameter value {{{number}}} is not valid: must be greater than \
+                     or equal to 0"
+                ))),
+                Err(_) => Err(FolioError::bad_request(format!("For input string: \"{text}\""))),
+            },
         }
     }
 }

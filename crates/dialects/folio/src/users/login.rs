@@ -26,7 +26,8 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
-use crate::users::user::{USERS, account_of, composite, record_of};
+use crate::users::composite::composite;
+use crate::users::user::{USERS, account_of, record_of};
 
 /// Header with a token that cannot be refreshed.
 const X_OKAPI_TOKEN: HeaderName = HeaderName::from_static("x-okapi-token");

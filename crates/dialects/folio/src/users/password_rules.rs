@@ -185,26 +185,32 @@ async fn validate(mut call: Call) -> Answer {
             None if user.is_empty() => String::new(),
             None => return Err(FolioError::not_found(format!("User with id {user} does not exist"))),
         };
-        let by_order = Query::filter(Expr::Is("state".into(), "Enabled".into()))
-            .sorted("orderNo", pinakes_store::Direction::Ascending);
-        let mut broken = Vec::new();
-        for record in view.find(&RULES.kind, &by_order)? {
-            let rule = record.json()?;
-            let text = |name: &str| text_at(&rule, name).unwrap_or_default();
-            let is_kept = match (text("type"), Pattern::read(text("expression"))) {
-                ("RegExp", Some(pattern)) => pattern.fits(&password, &name),
-                // Rules that call other programs cannot be checked here.
-                _ => true,
-            };
-            if !is_kept && text("validationType") == "Strong" {
-                let message = text("errMessageId");
-                broken.push(if message.is_empty() { text("name") } else { message }.to_owned());
-            }
-        }
+        let broken = broken(view, &password, &name)?;
         let result = if broken.is_empty() { "valid" } else { "invalid" };
         Ok(json!({"result": result, "messages": broken}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// Returns the `errMessageId` of each rule of the type Strong that a user's password breaks.
+pub(crate) fn broken(view: &mut View<'_>, password: &str, user: &str) -> Result<Vec<String>, FolioError> {
+    let by_order = Query::filter(Expr::Is("state".into(), "Enabled".into()))
+        .sorted("orderNo", pinakes_store::Direction::Ascending);
+    let mut broken = Vec::new();
+    for record in view.find(&RULES.kind, &by_order)? {
+        let rule = record.json()?;
+        let text = |name: &str| text_at(&rule, name).unwrap_or_default();
+        let is_kept = match (text("type"), Pattern::read(text("expression"))) {
+            ("RegExp", Some(pattern)) => pattern.fits(password, user),
+            // Rules that call other programs cannot be checked here.
+            _ => true,
+        };
+        if !is_kept && text("validationType") == "Strong" {
+            let message = text("errMessageId");
+            broken.push(if message.is_empty() { text("name") } else { message }.to_owned());
+        }
+    }
+    Ok(broken)
 }
 
 /// What an expression requires of a password.

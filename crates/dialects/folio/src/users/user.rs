@@ -3,22 +3,18 @@
 //! A user is a record of `/users`. A user who may log in also has an account of the server, with the record's id as its
 //! UUID; name and `active` of the account follow the record.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
-use http::StatusCode;
 use pinakes_accounts::{AccountsError, User, user};
-use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, View, Weight};
+use pinakes_store::{Column, Index, Kind, Search, Txn, Type, View};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::places;
-use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, Writer};
 use crate::platform::cql::{ANYWHERE, Names};
-use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::error::{Fault, FolioError};
 use crate::platform::json::text_at;
-use crate::platform::permissions;
-use crate::platform::values::json_answer;
 
 /// `/users`.
 pub static USERS: Collection = Collection {
@@ -61,8 +57,28 @@ pub static USERS: Collection = Collection {
             ("proxyFor", Kinds::List),
         ],
         lists: &["proxyFor", "departments"],
+        known: &[
+            "username",
+            "externalSystemId",
+            "barcode",
+            "active",
+            "type",
+            "patronGroup",
+            "departments",
+            "meta",
+            "proxyFor",
+            "personal",
+            "enrollmentDate",
+            "expirationDate",
+            "createdDate",
+            "updatedDate",
+            "tags",
+            "customFields",
+            "preferredEmailCommunication",
+        ],
         ..Schema::OPEN
     },
+    other_id: Some("You cannot change the value of the id field"),
     unique: &[
         Unique { column: "id", message: "User with this id already exists" },
         Unique { column: "username", message: "User with this username already exists" },
@@ -107,7 +123,7 @@ pub static USERS: Collection = Collection {
             "personal.pronouns",
         ],
     },
-    hooks: Hooks { prepare: check_name, stored: follow, deleting: remove_account, ..Hooks::NONE },
+    hooks: Hooks { prepare: check, stored: follow, deleting: remove_account, ..Hooks::NONE },
     ..Collection::named("/users", "users", "users")
 };
 
@@ -226,99 +242,6 @@ pub static SERVICE_POINTS_USERS: Collection = Collection {
     ..Collection::named("/service-points-users", "servicePointsUsers", "service_point_user")
 };
 
-pub(crate) async fn show_self(call: Call) -> Answer {
-    let Some(user) = call.asker.caller.user.clone() else { return Err(FolioError::not_found("")) };
-    let body = composite(&call, user).await?;
-    Ok(json_answer(StatusCode::OK, &body))
-}
-
-pub(crate) async fn by_username(call: Call) -> Answer {
-    let name = call.param("name").to_owned();
-    let wanted = name.clone();
-    let found = call
-        .db()
-        .read(Weight::Point, move |view| {
-            view.first(&USERS.kind, Expr::Is("username".into(), pinakes_store::Value::Folded(wanted.clone())))
-        })
-        .await?;
-    let record = found.ok_or_else(|| FolioError::not_found(format!("No user found by username {name}")))?;
-    of_record(&call, record.json()?).await
-}
-
-pub(crate) async fn by_id(call: Call) -> Answer {
-    let id = call.uuid_param("id")?;
-    let wanted = id.clone();
-    let found = call.db().read(Weight::Point, move |view| view.get(&USERS.kind, &wanted)).await?;
-    let record = found.ok_or_else(|| FolioError::not_found(format!("No user found by id {id}")))?;
-    of_record(&call, record.json()?).await
-}
-
-async fn of_record(call: &Call, record: Value) -> Answer {
-    let uuid = text_at(&record, "id").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
-    let account = call.db().read(Weight::Point, move |view| user::by_uuid(view, uuid)).await?;
-    let names = account.map(|it| it.permissions).unwrap_or_default();
-    let body = joined(call, record, names).await?;
-    Ok(json_answer(StatusCode::OK, &body))
-}
-
-/// Returns a user with group, permissions, service points and the users on whose behalf they may borrow.
-pub(crate) async fn composite(call: &Call, account: Arc<User>) -> Result<Value, FolioError> {
-    let id = account.uuid.to_string();
-    let record = call.db().read(Weight::Point, move |view| view.get(&USERS.kind, &id)).await?;
-    let record = match record {
-        Some(record) => record.json()?,
-        None => Value::Object(record_of(&account)),
-    };
-    let caller = call.asker.caller.clone();
-    let names = match caller.user {
-        Some(_) => permissions::names(&call.app.settings, &caller),
-        // During a login there is no caller yet.
-        None => permissions::names_of(&call.app.settings, &account),
-    };
-    joined(call, record, names).await
-}
-
-async fn joined(call: &Call, record: Value, permission_names: Vec<String>) -> Result<Value, FolioError> {
-    let id = text_at(&record, "id").unwrap_or_default().to_owned();
-    let group = text_at(&record, "patronGroup").map(str::to_owned);
-    let user = id.clone();
-    let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
-        let group = match &group {
-            Some(id) => view.get(&GROUPS.kind, id)?.map(|it| it.json()).transpose()?,
-            None => None,
-        };
-        let of_user = |path: &str| Expr::Is(path.into(), user.as_str().into());
-        let points = view.first(&SERVICE_POINTS_USERS.kind, of_user("userId"))?;
-        let mut points = points.map(|it| it.json()).transpose()?;
-        if let Some(points) = &mut points {
-            let ids: Vec<String> = points["servicePointsIds"]
-                .as_array()
-                .map(|list| list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-                .unwrap_or_default();
-            let found = view.get_many(&places::SERVICE_POINTS.kind, &ids)?;
-            let found: Result<Vec<Value>, _> =
-                found.iter().flatten().map(pinakes_store::Record::json).collect();
-            points["servicePoints"] = Value::Array(found?);
-        }
-        let query = pinakes_store::Query::filter(of_user("proxyUserId"));
-        let proxies: Result<Vec<Value>, _> =
-            view.find(&PROXIES_FOR.kind, &query)?.iter().map(pinakes_store::Record::json).collect();
-        Ok((group, points, proxies?))
-    };
-    let (group, points, proxies) = call.db().read(Weight::Scan, read).await?;
-    let mut body = json!({
-        "user": record,
-        "permissions": {"id": id, "userId": id, "permissions": permission_names},
-        "proxiesFor": proxies,
-    });
-    if let Some(group) = group {
-        body["patronGroup"] = group;
-    }
-    body["servicePointsUser"] =
-        points.unwrap_or_else(|| json!({"userId": id, "servicePointsIds": [], "servicePoints": []}));
-    Ok(body)
-}
-
 /// Builds the record of a user whose account was created in another way.
 pub(crate) fn record_of(account: &User) -> Map<String, Value> {
     let last_name = account.last_name.clone().or_else(|| account.display_name.clone());
@@ -355,19 +278,36 @@ fn bring_up_to_date(account: &mut User, record: &Value) {
     account.email = text("personal.email").or(account.email.take());
 }
 
-/// Refuses a name that another user's account has.
-fn check_name(
+/// Refuses a name that another user's account has, and addresses that have no type or share one.
+fn check(
     txn: &mut Txn<'_>,
     _: &Writer,
     body: &mut Map<String, Value>,
     _: Option<&Value>,
 ) -> Result<(), FolioError> {
+    check_addresses(txn, body)?;
     let (name, id) = (body.get("username").and_then(Value::as_str), body.get("id").and_then(Value::as_str));
     let Some(name) = name else { return Ok(()) };
     match user::by_username(txn, name)? {
         Some(account) if Some(account.uuid.to_string().as_str()) != id => Err(name_taken(name)),
         _ => Ok(()),
     }
+}
+
+fn check_addresses(view: &mut View<'_>, body: &Map<String, Value>) -> Result<(), FolioError> {
+    let addresses = body.get("personal").and_then(|it| it.get("addresses")).and_then(Value::as_array);
+    let types: Vec<&str> =
+        addresses.into_iter().flatten().filter_map(|it| text_at(it, "addressTypeId")).collect();
+    let mut seen = HashSet::new();
+    if !types.iter().all(|it| seen.insert(*it)) {
+        return Err(FolioError::bad_request("Users are limited to one address per addresstype"));
+    }
+    for id in types {
+        if !view.has(&ADDRESS_TYPES.kind, &id.to_lowercase())? {
+            return Err(FolioError::bad_request("You cannot add addresses with non-existant address types"));
+        }
+    }
+    Ok(())
 }
 
 fn name_taken(name: &str) -> FolioError {

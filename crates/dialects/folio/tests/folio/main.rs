@@ -8,6 +8,7 @@ mod desk;
 #[path = "../../../../store/tests/support/engine.rs"]
 mod engine;
 mod exchange;
+mod forgotten;
 mod harvest;
 mod import;
 mod long_queries;

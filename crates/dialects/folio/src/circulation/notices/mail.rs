@@ -24,8 +24,9 @@ use crate::platform::chore::Parts;
 use crate::platform::collection::{
     self, Collection, Kinds, Lock, Missing, Page, Schema, Writer, answer_list,
 };
+use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
-use crate::platform::limits::{MAIL_ATTEMPTS, MAIL_BATCH, MAIL_TIMEOUT_S};
+use crate::platform::limits::{MAIL_ATTEMPTS, MAIL_BATCH, MAIL_KEPT_MS, MAIL_TIMEOUT_S};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::timers;
@@ -72,11 +73,55 @@ pub(super) fn routes(routes: Routes) -> Routes {
             answer_list(&call, &EMAILS, page).await
         })
         .post("/email", Access::to("email.message.post"), take)
+        .delete("/delayedTask/expiredMessages", Access::to("email.message.delete"), forget)
 }
 
-/// Queues a message sent by a client: `{"to","header","body",…}`.
+/// Deletes messages of a status, `?emailStatus=` (delivered ones by default), dated before `?expirationDate=`, by default
+/// a day ago.
+async fn forget(call: Call) -> Answer {
+    let status = call.query.filled("emailStatus").unwrap_or("DELIVERED").to_owned();
+    let before_ms = match call.query.filled("expirationDate") {
+        Some(text) => {
+            let day = || dates::parse_ms(&format!("{text}T00:00:00.000Z"));
+            let bad = || FolioError::bad_request(format!("expirationDate is {text:?}, expected a date"));
+            dates::parse_ms(text).or_else(day).ok_or_else(bad)?
+        }
+        None => call.app.now_ms() - MAIL_KEPT_MS,
+    };
+    let of_status = Expr::Is("status".into(), status.as_str().into());
+    let old = Query::filter(of_status).sorted("date", Direction::Ascending);
+    let writer = Writer::of(&call);
+    loop {
+        let (old, writer) = (old.clone().window(0, MAIL_BATCH), writer.clone());
+        let write = move |txn: &mut Txn<'_>| -> Result<bool, FolioError> {
+            let writer = writer();
+            let found = txn.find(&EMAILS.kind, &old)?;
+            let mut n_left = MAIL_BATCH;
+            for record in found {
+                if dates::parse_ms(text(&record.json()?, "date")).is_none_or(|it| it < before_ms) {
+                    collection::delete(txn, &writer, &EMAILS, &record.id)?;
+                    n_left -= 1;
+                }
+            }
+            Ok(n_left == 0)
+        };
+        if !call.db().write(write).await? {
+            return Ok(answer::empty(StatusCode::NO_CONTENT));
+        }
+    }
+}
+
+/// What a client's message must have.
+const NEEDED: [&str; 4] = ["notificationId", "to", "header", "body"];
+
+/// Queues a message sent by a client: `{"notificationId","to","header","body",…}`.
 async fn take(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
+    let absent = |name: &&&str| body.get(**name).is_none_or(Value::is_null);
+    let faults: Vec<Fault> = NEEDED.iter().filter(absent).map(|it| Fault::missing(it)).collect();
+    if !faults.is_empty() {
+        return Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults));
+    }
     let to = text(&body, "to").to_owned();
     if to.parse::<Mailbox>().is_err() {
         let fault = Fault::new("to is no mail address").with("to", to);
@@ -84,8 +129,14 @@ async fn take(mut call: Call) -> Answer {
     }
     let writer = Writer::of(&call);
     let told = format!("The message has been delivered to {to}");
-    let write =
-        move |txn: &mut Txn<'_>| queue(txn, &writer(), &to, text(&body, "header"), text(&body, "body"));
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let (writer, letter) = (writer(), (text(&body, "header"), text(&body, "body")));
+        let mut message = message(writer.now_ms, &to, letter, text(&body, "outputFormat"));
+        for name in ["notificationId", "from", "deliveryVerification"] {
+            message.extend(body.get(name).map(|it| (name.to_owned(), it.clone())));
+        }
+        store(txn, &writer, message)
+    };
     call.db().write(write).await?;
     Ok(answer::bytes(StatusCode::OK, http::HeaderValue::from_static("text/plain"), told))
 }
@@ -98,11 +149,30 @@ pub(super) fn queue(
     header: &str,
     body: &str,
 ) -> Result<(), FolioError> {
-    let message = json!({
-        "to": to, "header": header, "body": body, "outputFormat": "text/html", "deliveryChannel": "email",
-        "date": crate::platform::dates::millis(writer.now_ms), "status": "NEW", "shouldRetry": true, "attemptCount": 0,
-    });
-    collection::insert(txn, writer, &EMAILS, object(&message))?;
+    queue_as(txn, writer, to, (header, body), "text/html")
+}
+
+/// Does the same for a subject and a text in a format: `text/html` or `text/plain`.
+pub(super) fn queue_as(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    to: &str,
+    letter: (&str, &str),
+    format: &str,
+) -> Result<(), FolioError> {
+    store(txn, writer, message(writer.now_ms, to, letter, format))
+}
+
+fn message(now_ms: i64, to: &str, (header, body): (&str, &str), format: &str) -> Map<String, Value> {
+    let format = if format.is_empty() { "text/html" } else { format };
+    object(&json!({
+        "to": to, "header": header, "body": body, "outputFormat": format, "deliveryChannel": "email",
+        "date": dates::millis(now_ms), "status": "NEW", "shouldRetry": true, "attemptCount": 0,
+    }))
+}
+
+fn store(txn: &mut Txn<'_>, writer: &Writer, message: Map<String, Value>) -> Result<(), FolioError> {
+    collection::insert(txn, writer, &EMAILS, message)?;
     timers::wake(txn, DELIVERY)
 }
 

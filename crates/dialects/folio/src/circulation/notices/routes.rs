@@ -1,6 +1,6 @@
 //! The routes of notices.
 
-use crate::circulation::notices::{mail, render_template, sessions};
+use crate::circulation::notices::{mail, messages, render_template, sessions};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
@@ -9,5 +9,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/template-request", Access::to("template-request.post"), render_template)
         .with(mail::routes)
+        .with(messages::routes)
         .with(sessions::routes)
 }

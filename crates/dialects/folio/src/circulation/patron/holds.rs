@@ -104,7 +104,7 @@ pub(super) async fn cancel(mut call: Call) -> Answer {
         }
         body.entry("cancelledByUserId").or_insert(id.as_str().into());
         body.entry("cancelledDate").or_insert(dates::rmb(now_ms).into());
-        requests::replace(txn, &writer(), &hold, body)?;
+        requests::replace(txn, &writer(), &hold, body, &Overrides::default())?;
         let closed = txn.get(&REQUESTS.kind, &hold)?.map(|it| it.json()).transpose()?.unwrap_or_default();
         Ok(view::extended(txn, &[closed])?.pop().unwrap_or_default())
     };

@@ -3,12 +3,14 @@
 use pinakes_store::{Expr, Query, StoreError, Txn};
 use serde_json::{Map, Value};
 
+use super::create::{self, RequestDraft};
 use super::queue::{Queue, Request, store};
 use super::{REQUESTS, is_open, view};
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS};
 use crate::circulation::notices;
 use crate::circulation::notices::sending::RequestEvent;
+use crate::circulation::overrides::Overrides;
 use crate::circulation::policies::CANCELLATION_REASONS;
 use crate::circulation::records::{Records, object, text};
 use crate::platform::collection::{self, Writer};
@@ -43,10 +45,13 @@ pub(crate) fn replace(
     txn: &mut Txn<'_>,
     writer: &Writer,
     id: &str,
-    body: Map<String, Value>,
+    mut body: Map<String, Value>,
+    overrides: &Overrides,
 ) -> Result<(), FolioError> {
     let Some(old) = txn.get(&REQUESTS.kind, id)? else {
-        return Err(FolioError::not_found("request not found"));
+        body.insert("id".into(), id.into());
+        let wish = RequestDraft { body: &body, overrides };
+        return create::create(txn, writer, &wish).map(drop);
     };
     let old = old.json()?;
     let mut body = view::stored(body);
@@ -186,11 +191,12 @@ pub(crate) fn move_to(
     };
     let mut target = Book::of(txn, &mut known, target)?;
     if text(&old, "itemId") == target.id() {
-        let fault = Fault::new("Not allowed to move request to the same item").with("id", id);
+        let fault = Fault::new("Not allowed to move request to the same item");
+        let fault = fault.code("MOVING_REQUEST_TO_THE_SAME_ITEM").with("id", id);
         return Err(refused(fault.with("itemId", item)));
     }
     let kind = kind.unwrap_or_else(|| text(&old, "requestType")).to_owned();
-    if !super::create::allowed_types(target.status()).contains(&kind.as_str()) {
+    if !create::allowed_types(target.status()).contains(&kind.as_str()) {
         let message = format!("{kind} requests are not allowed for this patron and item combination");
         return Err(refused(Fault::new(message).with("requestType", kind)));
     }

@@ -78,10 +78,25 @@ pub(crate) fn create(
     if !matches!((level, by_title), ("" | "Item", _) | ("Title", true)) {
         let levels = if by_title { "\"Item\", \"Title\"" } else { "\"Item\"" };
         let message = format!("requestLevel must be one of the following: {levels}");
-        return Err(refused(Fault::new(message).with("requestLevel", level)));
+        return Err(refused(
+            Fault::new(message).code("REQUEST_LEVEL_IS_NOT_ALLOWED").with("requestLevel", level),
+        ));
+    }
+    let way = wish.text("fulfillmentPreference");
+    if !matches!(way, "" | "Hold Shelf" | "Delivery") {
+        let message = "fulfillmentPreference must be one of the following: \"Hold Shelf\", \"Delivery\"";
+        let fault = Fault::new(message).code("FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED");
+        return Err(refused(fault.with("fulfillmentPreference", way)));
     }
     if !wish.text("instanceId").is_empty() {
         instance(txn, wish)?;
+    }
+    if is_for_title && !(wish.text("itemId").is_empty() && wish.text("holdingsRecordId").is_empty()) {
+        let fault = Fault::new("Attempt to create TLR request linked to an item")
+            .code("ATTEMPT_TO_CREATE_TLR_LINKED_TO_AN_ITEM")
+            .with("itemId", wish.text("itemId"))
+            .with("holdingsRecordId", wish.text("holdingsRecordId"));
+        return Err(refused(fault));
     }
     let user = requester(txn, writer, wish)?;
     refuse_proxy(txn, writer, wish)?;
@@ -219,7 +234,8 @@ fn item_of_title(
     let books = books_of(txn, known, &instance)?;
     for book in &books {
         if let Some(loan) = is_on_loan_to(txn, book, user)? {
-            let fault = Fault::new("This requester already has a loan for one of the instance's items");
+            let fault = Fault::new("This requester already has a loan for one of the instance's items")
+                .code("REQUESTER_ALREADY_HAS_LOAN_FOR_ONE_OF_INSTANCES_ITEMS");
             return Err(refused(
                 fault
                     .with("itemId", book.id())
@@ -282,17 +298,18 @@ fn refuse_pickup(
         if wish.text("fulfillmentPreference") == "Delivery" {
             return Ok(());
         }
-        let fault = Fault::new("Hold Shelf Fulfillment Requests require a Pickup Service Point");
+        let fault = Fault::new("Hold Shelf Fulfillment Requests require a Pickup Service Point")
+            .code("HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT");
         return Err(refused(fault.with("id", wish.text("id"))));
     }
-    let message = match known.get(view, &SERVICE_POINTS, id)? {
-        None => "Pickup service point does not exist",
+    let fault = match known.get(view, &SERVICE_POINTS, id)? {
+        None => Fault::new("Pickup service point does not exist"),
         Some(point) if point["pickupLocation"].as_bool() != Some(true) => {
-            "Service point is not a pickup location"
+            Fault::new("Service point is not a pickup location").code("SERVICE_POINT_IS_NOT_PICKUP_LOCATION")
         }
         Some(_) => return Ok(()),
     };
-    Err(refused(Fault::new(message).with("pickupServicePointId", id)))
+    Err(refused(fault.with("pickupServicePointId", id)))
 }
 
 /// Refuses a request that the item's status, the rules, or the requester's own loan do not allow; returns the request
@@ -305,7 +322,8 @@ fn refuse_item(
     kind: &str,
 ) -> Result<Arc<Value>, FolioError> {
     if let Some(loan) = is_on_loan_to(view, book, user)? {
-        let fault = Fault::new("This requester currently has this item on loan.");
+        let fault = Fault::new("This requester currently has this item on loan.")
+            .code("REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN");
         return Err(refused(
             fault
                 .with("itemId", book.id())
@@ -374,7 +392,8 @@ fn refuse_double(queue: &Queue, user: &Value, book: &Book) -> Result<(), FolioEr
     let user = text(user, "id");
     let own = |it: &&Request| it.requester() == user && (it.item().is_empty() || it.item() == book.id());
     let Some(own) = queue.requests().iter().find(own) else { return Ok(()) };
-    let fault = Fault::new("This requester already has an open request for this item");
+    let fault =
+        Fault::new("This requester already has an open request for this item").code("ITEM_ALREADY_REQUESTED");
     Err(refused(fault.with("requesterId", user).with("itemId", book.id()).with("requestId", own.id())))
 }
 
@@ -382,11 +401,13 @@ fn refuse_double(queue: &Queue, user: &Value, book: &Book) -> Result<(), FolioEr
 fn refuse_double_of_title(queue: &Queue, user: &Value, instance: &str) -> Result<(), FolioError> {
     let user = text(user, "id");
     let Some(own) = queue.requests().iter().find(|it| it.requester() == user) else { return Ok(()) };
-    let message = match own.is_for_title() {
-        true => "This requester already has an open request for this instance",
-        false => "This requester already has an open request for one of the instance's items",
+    let fault = match own.is_for_title() {
+        true => Fault::new("This requester already has an open request for this instance")
+            .code("INSTANCE_ALREADY_REQUESTED"),
+        false => Fault::new("This requester already has an open request for one of the instance's items")
+            .code("ONE_OF_INSTANCES_ITEMS_HAS_OPEN_REQUEST"),
     };
-    let fault = Fault::new(message).with("requesterId", user).with("instanceId", instance);
+    let fault = fault.with("requesterId", user).with("instanceId", instance);
     Err(refused(fault.with("requestId", own.id())))
 }
 

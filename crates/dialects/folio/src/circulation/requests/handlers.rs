@@ -119,8 +119,8 @@ async fn make_for_instance(mut call: Call) -> Answer {
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
-    let writer = Writer::of(&call);
-    call.db().write(move |txn| change::replace(txn, &writer(), &id, body.clone())).await?;
+    let (overrides, writer) = (Overrides::of(&call, &Map::new())?, Writer::of(&call));
+    call.db().write(move |txn| change::replace(txn, &writer(), &id, body.clone(), &overrides)).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

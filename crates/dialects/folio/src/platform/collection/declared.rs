@@ -68,6 +68,8 @@ pub struct Collection {
     pub manner: Manner,
     /// The text of a 404, if the module has one of its own.
     pub gone: Option<&'static str>,
+    /// The text of a 400 for a body with another id than the path, if the module refuses it; others take the path's.
+    pub other_id: Option<&'static str>,
     /// The text of a 400 for an id or a value that is taken, if the module has one of its own.
     pub taken: Option<&'static str>,
     /// Whether its lists contain `resultInfo`, as those of most modules do.
@@ -273,6 +275,7 @@ impl Collection {
             missing: None,
             manner: Manner::Rmb,
             gone: None,
+            other_id: None,
             taken: None,
             has_result_info: true,
             hooks: Hooks::NONE,

@@ -318,6 +318,11 @@ pub fn created(collection: &Collection, id: &str, body: bytes::Bytes) -> Respons
 pub async fn replace(mut call: Call, collection: &'static Collection) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
+    if let Some(text) = collection.other_id
+        && body.get("id").and_then(Value::as_str).is_some_and(|it| !it.eq_ignore_ascii_case(&id))
+    {
+        return Err(FolioError::bad_request(text));
+    }
     let writer = Writer::of(&call);
     let write = move |txn: &mut pinakes_store::Txn<'_>| {
         put(txn, &writer(), collection, &id, body.clone(), Missing::Refuse, Lock::Checked).map(drop)

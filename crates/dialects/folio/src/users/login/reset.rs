@@ -14,6 +14,7 @@ use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid, required_text};
+use crate::users::user::{USERS, account_of};
 
 /// Pending resets: `{id, userId, expirationTime}`.
 pub(crate) static RESET_ACTION: Kind = Kind {
@@ -42,19 +43,24 @@ async fn note(mut call: Call) -> Answer {
     let (id, user_id) = (uuid("id")?, uuid("userId")?);
     let until = required_text(&body, "expirationTime")?.to_owned();
     dates::parse_ms(&until).ok_or_else(|| bad("expirationTime", &until))?;
-    let write = move |txn: &mut Txn<'_>| -> Result<bool, FolioError> {
-        let account = user::by_uuid(txn, Uuid::parse_str(&user_id).unwrap_or_default())?;
-        for other in
-            txn.find(&RESET_ACTION, &Query::filter(Expr::Is("userId".into(), user_id.as_str().into())))?
-        {
-            txn.delete(&RESET_ACTION, &other.id)?;
-        }
-        let action = json!({"id": id, "userId": user_id, "expirationTime": until});
-        txn.put(&RESET_ACTION, &id, &action)?;
-        Ok(account.is_some_and(|it| it.password.is_some()))
-    };
+    let write = move |txn: &mut Txn<'_>| store(txn, &id, &user_id, &until);
     let exists = call.db().write(write).await?;
     Ok(json_answer(StatusCode::CREATED, &json!({"passwordExists": exists})))
+}
+
+/// Stores a pending reset, which replaces the user's earlier ones; says whether the user has a password.
+pub(crate) fn store(txn: &mut Txn<'_>, id: &str, user_id: &str, until: &str) -> Result<bool, FolioError> {
+    let account = user::by_uuid(txn, Uuid::parse_str(user_id).unwrap_or_default())?;
+    for other in txn.find(&RESET_ACTION, &Query::filter(Expr::Is("userId".into(), user_id.into())))? {
+        txn.delete(&RESET_ACTION, &other.id)?;
+    }
+    txn.put(&RESET_ACTION, id, &json!({"id": id, "userId": user_id, "expirationTime": until}))?;
+    Ok(account.is_some_and(|it| it.password.is_some()))
+}
+
+/// Says whether a pending reset is past its end.
+pub(crate) fn is_over(action: &Value, now_ms: i64) -> bool {
+    text_at(action, "expirationTime").and_then(dates::parse_ms).is_none_or(|until_ms| until_ms <= now_ms)
 }
 
 fn missing(id: &str) -> FolioError {
@@ -79,26 +85,39 @@ async fn reset(mut call: Call) -> Answer {
     let id = required_text(&body, "passwordResetActionId")?.to_owned();
     let password = Password::new(required_text(&body, "newPassword")?)?;
     let action = action(&call, &id).await?;
-    let is_over = text_at(&action, "expirationTime")
-        .and_then(dates::parse_ms)
-        .is_none_or(|until_ms| until_ms <= call.app.now_ms());
-    if is_over {
+    if is_over(&action, call.app.now_ms()) {
         return Err(FolioError::unprocessable(
             Fault::new("The link to set the password has expired").code("link.expired"),
         ));
     }
-    let uuid = text_at(&action, "userId").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
-    // Deleting the record decides who may set the password, so that it works only once.
-    let taken = id.clone();
-    call.db()
-        .write(move |txn: &mut Txn<'_>| txn.delete(&RESET_ACTION, &taken))
-        .await?
-        .map(drop)
-        .ok_or_else(|| missing(&id))?;
-    let account = call.db().read(Weight::Point, move |view| user::by_uuid(view, uuid)).await?;
-    let account = account.ok_or_else(|| missing(&id))?;
-    let is_new = account.password.is_none();
-    let accounts = call.app.context.accounts();
-    accounts.set_password(call.db().tenant(), &account.id, password).await?;
+    let is_new = set_password(&call, &id, password).await?;
     Ok(json_answer(StatusCode::CREATED, &json!({"isNewPassword": is_new})))
+}
+
+/// Uses up a pending reset and sets its user's password; says whether it is the first. Who has no account gets one.
+///
+/// Errors: 404 if the reset was used up before.
+pub(crate) async fn set_password(call: &Call, id: &str, password: Password) -> Result<bool, FolioError> {
+    // Deleting the record decides who may set the password, so that it works only once.
+    let taken = id.to_owned();
+    let action = call.db().write(move |txn: &mut Txn<'_>| txn.delete(&RESET_ACTION, &taken)).await?;
+    let action = action.ok_or_else(|| missing(id))?.json()?;
+    let uuid = text_at(&action, "userId").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
+    let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let record = view.get(&USERS.kind, &uuid.to_string())?.map(|it| it.json()).transpose()?;
+        Ok((user::by_uuid(view, uuid)?, record))
+    };
+    let (account, record) = call.db().read(Weight::Point, read).await?;
+    let accounts = call.app.context.accounts();
+    let is_new = account.as_ref().is_none_or(|it| it.password.is_none());
+    match account {
+        Some(account) => drop(accounts.set_password(call.db().tenant(), &account.id, password).await?),
+        None => {
+            let account = record.and_then(|it| account_of(&it, uuid, call.app.now_ms()));
+            let account = account.ok_or_else(|| missing(id))?;
+            drop(accounts.create(call.db().tenant(), account, Some(password)).await?);
+        }
+    }
+    accounts.changed();
+    Ok(is_new)
 }

@@ -85,7 +85,7 @@ fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), Fo
 }
 
 /// Returns permissions by name, in the given order; an unknown one is returned with its name only.
-pub(super) fn by_names(
+pub(crate) fn by_names(
     view: &mut View<'_>,
     built_in: &[Value],
     names: &[String],
@@ -93,10 +93,12 @@ pub(super) fn by_names(
     let wanted = names.iter().map(|it| StoreValue::Text(it.clone())).collect();
     let own = view.find(&PERMISSION, &Query::filter(Expr::In("permissionName".into(), wanted)))?;
     let own = own.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
-    let named = |it: &&Value, name: &str| text_at(it, "permissionName") == Some(name);
+    let mut known: HashMap<&str, &Value> = HashMap::new();
+    for permission in own.iter().chain(built_in) {
+        known.entry(text_at(permission, "permissionName").unwrap_or_default()).or_insert(permission);
+    }
     let one = |name: &String| {
-        let found = own.iter().chain(built_in).find(|it| named(it, name));
-        found.cloned().unwrap_or_else(|| json!({"permissionName": name}))
+        known.get(name.as_str()).map_or_else(|| json!({"permissionName": name}), |it| (*it).clone())
     };
     Ok(names.iter().map(one).collect())
 }

@@ -22,7 +22,7 @@ pub(crate) static PERMISSION: Kind = Kind {
 const NAMES: usize = 20_000;
 
 /// Returns the names, and those in the sets among them, at any depth; each once.
-pub(super) fn expanded(view: &mut View<'_>, names: &[String]) -> Result<Vec<String>, FolioError> {
+pub(crate) fn expanded(view: &mut View<'_>, names: &[String]) -> Result<Vec<String>, FolioError> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut all: Vec<String> = names.iter().filter(|it| seen.insert((*it).clone())).cloned().collect();
     let mut at = 0;
