@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use bytes::Bytes;
-use http::header::{ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
 use pinakes_accounts::{Caller, token};
@@ -13,6 +13,7 @@ use pinakes_http::{Context, Db, Neighbour, OnBehalf, Question, Said, body, entra
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::deposit::descriptions::Descriptions;
 use crate::error::{Result, SiteError};
 use crate::fields::Fields;
 use crate::language::Language;
@@ -38,6 +39,8 @@ pub(crate) struct Site {
     pub(crate) neighbours: Arc<[Neighbour]>,
     /// Templates and styles.
     pub(crate) pages: Arc<Pages>,
+    /// Descriptions of metadata blocks that were read before.
+    pub(crate) descriptions: Descriptions,
 }
 
 /// A dialect's answer with its headers.
@@ -50,6 +53,14 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
+    /// Receives an answer.
+    async fn whole(answer: Response<Body>) -> Result<Self> {
+        let (parts, body) = answer.into_parts();
+        let body = axum::body::to_bytes(body, HEARD_BYTES_MAX).await;
+        let body = body.map_err(|error| SiteError::Damaged(error.to_string()))?;
+        Ok(Self { said: Said { status: parts.status, body }, headers: parts.headers })
+    }
+
     /// Returns a header; empty if there is none.
     pub(crate) fn header(&self, name: &HeaderName) -> &str {
         self.headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default()
@@ -207,9 +218,18 @@ impl Site {
         dialect: &str,
         question: Question<'_>,
     ) -> Result<Response<Body>> {
+        self.open_for(visitor.on_behalf(), dialect, question).await
+    }
+
+    async fn open_for(
+        &self,
+        asker: OnBehalf<'_>,
+        dialect: &str,
+        question: Question<'_>,
+    ) -> Result<Response<Body>> {
         let neighbour = self.neighbour(dialect).ok_or(SiteError::NotFound)?;
         let budget = self.context.catalogue().budget();
-        neighbour.open(question, visitor.on_behalf(), budget).await.map_err(SiteError::Unheard)
+        neighbour.open(question, asker, budget).await.map_err(SiteError::Unheard)
     }
 
     /// Does the same as [`Site::ask`] with an additional header, and returns the headers of the answer: for records
@@ -237,10 +257,35 @@ impl Site {
         }
         let body = content.map_or_else(Body::empty, Body::from);
         let answer = self.open(visitor, dialect, Question { method, path, headers, body }).await?;
-        let (parts, body) = answer.into_parts();
-        let body = axum::body::to_bytes(body, HEARD_BYTES_MAX).await;
-        let body = body.map_err(|error| SiteError::Damaged(error.to_string()))?;
-        Ok(Heard { said: Said { status: parts.status, body }, headers: parts.headers })
+        Heard::whole(answer).await
+    }
+
+    /// Reads from a dialect as [`Site::read`] does, unless the answer still has the tag that is known: then it returns
+    /// `None`. Returns the answer with its tag; empty if the dialect gave none.
+    ///
+    /// Errors: as [`Site::read`].
+    pub(crate) async fn read_changed(
+        &self,
+        visitor: &Visitor,
+        dialect: &str,
+        path: &str,
+        known: &str,
+    ) -> Result<Option<(Value, String)>> {
+        let heard = async |asker: OnBehalf<'_>| {
+            let condition = HeaderValue::from_str(known).ok().filter(|it| !it.is_empty());
+            let headers = condition.into_iter().map(|it| (IF_NONE_MATCH, it)).collect();
+            let question = Question { method: Method::GET, path, headers, body: Body::empty() };
+            Heard::whole(self.open_for(asker, dialect, question).await?).await
+        };
+        let mut it = heard(visitor.on_behalf()).await?;
+        if it.said.status == http::StatusCode::UNAUTHORIZED && visitor.session.is_some() {
+            it = heard(OnBehalf { token: None, ..visitor.on_behalf() }).await?;
+        }
+        if it.said.status == http::StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        let said = it.said.json().ok_or_else(|| SiteError::of_status(it.said.status))?;
+        Ok(Some((said, it.header(&ETAG).to_owned())))
     }
 
     /// Reads from a dialect. If the dialect refuses the session, the request is repeated anonymously, with the least

@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `description.rs` | the metadata blocks of a collection and their fields, from which the form is built |
+//! | `descriptions.rs` | descriptions that were read before, until they change |
 //! | `metadata.rs` | the metadata blocks of a version, for the page of a deposit |
 //! | `form.rs` | the values that were typed, and their conversion to Dataverse's fields |
 //! | `refusal.rs` | assigning Dataverse's faults to the inputs of the form |
@@ -13,6 +14,7 @@
 //! | `resumable.rs` | files uploaded in pieces, for the script |
 
 mod description;
+pub(crate) mod descriptions;
 pub(crate) mod edit;
 pub(crate) mod files;
 mod form;
@@ -22,6 +24,8 @@ pub(crate) mod resumable;
 mod upload;
 mod view;
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -30,6 +34,8 @@ use http::{Method, StatusCode};
 use pinakes_http::{Said, answer};
 use serde_json::{Value, json};
 
+use self::description::Block;
+use self::descriptions::Kept;
 use crate::app::{Site, Visitor};
 use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
@@ -81,6 +87,25 @@ impl Site {
             Some(it) => Ok(Some(it["data"].clone())),
             None if said.status == StatusCode::UNAUTHORIZED => Ok(None),
             None => Err(SiteError::of_status(said.status)),
+        }
+    }
+
+    /// Returns the metadata blocks that a path of Dataverse describes. They are read again only if they have changed.
+    ///
+    /// Errors: as [`Site::read`].
+    pub(super) async fn described(&self, visitor: &Visitor, path: &str) -> Result<Arc<[Block]>> {
+        let place = (visitor.db.tenant().name().to_owned(), path.to_owned());
+        let kept = self.descriptions.get(&place);
+        let known = kept.as_ref().map_or("", |it| it.tag.as_str());
+        let heard = self.read_changed(visitor, "dataverse", path, known).await?;
+        match (heard, kept) {
+            (Some((said, tag)), _) => {
+                let blocks: Arc<[Block]> = Block::list(&said["data"]).into();
+                self.descriptions.keep(place, Kept { tag, blocks: Arc::clone(&blocks) });
+                Ok(blocks)
+            }
+            (None, Some(kept)) => Ok(kept.blocks),
+            (None, None) => Err(SiteError::of_status(StatusCode::NOT_MODIFIED)),
         }
     }
 }

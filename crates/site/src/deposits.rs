@@ -34,6 +34,7 @@ async fn deposit(site: &Site, visitor: &Visitor, pid: &str, wanted: Option<&str>
         Some(id) => (path_of(pid, &format!("/versions/{}", encoded(id).replace("%3A", ":"))), String::new()),
         None => (path_of(pid, ""), path_of(pid, "/userPermissions")),
     };
+    let path = format!("{path}&excludeFiles=true");
     let (said, versions) = tokio::join!(site.read(visitor, "dataverse", &path), site.versions(visitor, pid));
     let said = said?;
     let it = &said["data"];
@@ -76,10 +77,10 @@ async fn deposit(site: &Site, visitor: &Visitor, pid: &str, wanted: Option<&str>
             record.actions.push(Action { key: "deposit_files", href: to("files") });
         }
     }
-    let files = items(version, "files");
+    let (files, n_files) = site.first_files(visitor, pid, version, FILES_MAX).await?;
     let look = words.get("look").copied().unwrap_or_default();
-    let rows = files.iter().take(FILES_MAX).map(|it| file_row(site, visitor, it, look)).collect();
-    record.table("files", &["file", "size", "type", "preview_head"], rows, Some(files.len() as u64));
+    let rows = files.iter().map(|it| file_row(site, visitor, it, look)).collect();
+    record.table("files", &["file", "size", "type", "preview_head"], rows, Some(n_files));
     for (name, exporter) in
         [("Dublin Core", "oai_dc"), ("DataCite", "Datacite"), ("DDI", "ddi"), ("schema.org", "schema.org")]
     {

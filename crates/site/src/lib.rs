@@ -69,7 +69,13 @@ pub use settings::{Setting, Settings};
 /// The brand file cannot be read.
 pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -> Result<Mount, MountError> {
     let pages = Arc::new(crate::templates::Pages::read(&settings)?);
-    let app = app::Site { context, settings: Arc::new(settings), neighbours: neighbours.into(), pages };
+    let app = app::Site {
+        context,
+        settings: Arc::new(settings),
+        neighbours: neighbours.into(),
+        pages,
+        descriptions: deposit::descriptions::Descriptions::default(),
+    };
     let router = Router::new()
         .route("/", axum::routing::any(front::front))
         .route("/site", get(front::moved))

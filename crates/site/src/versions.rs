@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app::{Site, Visitor};
 use crate::deposit::path_of;
-use crate::error::Result;
+use crate::error::{Result, SiteError};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, items, text};
 
@@ -53,6 +53,27 @@ impl Site {
         let path = format!("{path}&excludeFiles=true&excludeMetadataBlocks=true&limit={VERSIONS_MAX}");
         let said = self.read(visitor, "dataverse", &path).await?;
         Ok(items(&said, "data").iter().map(Version::of).collect())
+    }
+
+    /// Returns the first files of a version, and the number of all. The visitor sees no file of a version whose files
+    /// Dataverse does not list for them.
+    pub(crate) async fn first_files(
+        &self,
+        visitor: &Visitor,
+        pid: &str,
+        version: &Value,
+        n_max: usize,
+    ) -> Result<(Vec<Value>, u64)> {
+        let path = path_of(pid, &format!("/versions/{}/files", Version::of(version).id));
+        let path = format!("{path}&limit={n_max}&includeDeaccessioned=true");
+        match self.read(visitor, "dataverse", &path).await {
+            Ok(mut said) => {
+                let n_all = said["totalCount"].as_u64().unwrap_or(0);
+                Ok((said["data"].as_array_mut().map(std::mem::take).unwrap_or_default(), n_all))
+            }
+            Err(SiteError::NotFound | SiteError::SignIn) => Ok((Vec::new(), 0)),
+            Err(error) => Err(error),
+        }
     }
 }
 

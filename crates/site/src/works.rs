@@ -45,7 +45,9 @@ async fn place_of(site: &Site, visitor: &Visitor, asked: &str) -> Result<String>
         ("scicat", format!("/api/v3/datasets/{segment}"), format!("/site/dataset/{rest}")),
         (
             "dataverse",
-            format!("/api/datasets/:persistentId?persistentId={persistent}"),
+            format!(
+                "/api/datasets/:persistentId?persistentId={persistent}&excludeFiles=true&excludeMetadataBlocks=true"
+            ),
             format!("/site/deposit/{}", encoded_rest(&format!("doi:{doi}"))),
         ),
     ] {

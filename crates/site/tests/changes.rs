@@ -79,8 +79,9 @@ async fn dataverse(asked: Asked, request: Request) -> Response {
             ok(json!({"canEditDataset": is_known, "canPublishDataset": false, "canDeleteDatasetDraft": true}))
         }
         ("GET", "/api/datasets/:persistentId/locks") => ok(json!([])),
-        ("GET", "/api/datasets/:persistentId") => {
-            ok(json!({"latestVersion": {"versionState": "DRAFT", "files": []}}))
+        ("GET", "/api/datasets/:persistentId") => ok(json!({"latestVersion": {"versionState": "DRAFT"}})),
+        ("GET", "/api/datasets/:persistentId/versions/:draft/files") => {
+            axum::Json(json!({"status": "OK", "totalCount": 0, "data": []})).into_response()
         }
         ("POST", "/api/datasets/:persistentId/submitForReview") => ok(json!({})),
         ("GET", "/api/files/1") => {

@@ -1,13 +1,15 @@
 //! The pages tested against fake dialects: the requests to them, on whose behalf, and what is shown.
 
 use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use pinakes_accounts::{Accounts, Clock, Entropy, Password, Secret, Settings};
 use pinakes_http::entrance::TENANT_HEADER;
 use pinakes_http::{Context, Entrance, Mount, Neighbour, TenantChoice};
@@ -24,6 +26,8 @@ struct House {
     _folder: tempfile::TempDir,
     catalogue: Catalogue,
     mount: Mount,
+    /// How many blocks Dataverse has described.
+    n_described: Arc<AtomicUsize>,
 }
 
 /// The answer of a page.
@@ -86,8 +90,18 @@ async fn deposit(headers: HeaderMap, request: Request) -> Response {
     if is_signed_in(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    if !request.uri().query().unwrap_or_default().ends_with("10.5072%2FFK2%2FA") {
+    let query = request.uri().query().unwrap_or_default();
+    if !query.contains("10.5072%2FFK2%2FA") {
         return StatusCode::NOT_FOUND.into_response();
+    }
+    if request.uri().path().ends_with("/files") {
+        let is_bounded = query.contains("&limit=") && request.uri().path().contains("/versions/1.0/");
+        let file = json!({"label": "a.csv", "dataFile": {"id": 7, "filesize": 5, "contentType": "text/csv"}});
+        let n_files = if is_bounded { 9000 } else { 0 };
+        return axum::Json(json!({"status": "OK", "totalCount": n_files, "data": [file]})).into_response();
+    }
+    if !query.contains("excludeFiles=true") {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     }
     let citation = json!([
         {"typeName": "title", "value": "A deposit"},
@@ -108,12 +122,17 @@ async fn deposit(headers: HeaderMap, request: Request) -> Response {
         "own": {"name": "own", "displayName": "Our own", "fields": own},
         "astrophysics": {"name": "astrophysics", "displayName": "Stars", "fields": []},
     });
-    let version = json!({"versionState": "RELEASED", "metadataBlocks": blocks});
+    let version = json!({
+        "versionState": "RELEASED", "versionNumber": 1, "versionMinorNumber": 0, "metadataBlocks": blocks,
+    });
     axum::Json(json!({"status": "OK", "data": {"latestVersion": version}})).into_response()
 }
 
-/// Describes the blocks of the deposit, except for the last.
-async fn metadata_block(Path(name): Path<String>, headers: HeaderMap) -> Response {
+/// Describes the blocks of the deposit, except for the last, and counts the descriptions. Only that of citation has a tag.
+async fn metadata_block(Path(name): Path<String>, headers: HeaderMap, n_described: &AtomicUsize) -> Response {
+    if headers.get("if-none-match").is_some_and(|it| it == "W/\"1\"") {
+        return StatusCode::NOT_MODIFIED.into_response();
+    }
     let field = |name: &str, title: &str, more: serde_json::Value| {
         let mut it = json!({"name": name, "title": title, "type": "TEXT", "isAdvancedSearchFieldType": true});
         if let (Some(map), serde_json::Value::Object(more)) = (it.as_object_mut(), more) {
@@ -142,7 +161,13 @@ async fn metadata_block(Path(name): Path<String>, headers: HeaderMap) -> Respons
     if is_signed_in(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    axum::Json(json!({"status": "OK", "data": {"name": name, "fields": fields}})).into_response()
+    n_described.fetch_add(1, Ordering::Relaxed);
+    let mut answer =
+        axum::Json(json!({"status": "OK", "data": {"name": name, "fields": fields}})).into_response();
+    if name == "citation" {
+        answer.headers_mut().insert("etag", HeaderValue::from_static("W/\"1\""));
+    }
+    answer
 }
 
 fn house() -> Outcome<House> {
@@ -169,9 +194,15 @@ fn house() -> Outcome<House> {
         .route("/circulation/check-out-by-barcode", post(check_out))
         .route("/service-points", get(service_points))
         .fallback(|| async { StatusCode::UNAUTHORIZED });
+    let n_described = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&n_described);
+    let describe = move |name: Path<String>, headers: HeaderMap| {
+        let counted = Arc::clone(&counted);
+        async move { metadata_block(name, headers, &counted).await }
+    };
     let dataverse = Router::new()
         .route("/api/datasets/{*rest}", get(deposit))
-        .route("/api/metadatablocks/{name}", get(metadata_block))
+        .route("/api/metadatablocks/{name}", get(describe))
         .fallback(|| async { StatusCode::NOT_FOUND });
     let labe = Router::new()
         .route("/", any(|| async { "labe's text" }))
@@ -192,7 +223,7 @@ fn house() -> Outcome<House> {
     }];
     let settings = pinakes_site::Settings { name: "Test & Site".into(), effective, ..Default::default() };
     let mount = pinakes_site::mount(context, settings, neighbours)?;
-    Ok(House { _folder: folder, catalogue, mount })
+    Ok(House { _folder: folder, catalogue, mount, n_described })
 }
 
 fn runtime() -> Outcome<tokio::runtime::Runtime> {
@@ -326,7 +357,8 @@ fn a_doi_leads_to_its_record_also_for_those_whose_token_the_dialect_refuses() ->
 
 #[test]
 fn a_deposit_is_shown_with_all_its_blocks_in_their_order() -> Outcome {
-    let page = house()?.get("/site/deposit/doi:10.5072/FK2/A", &[])?;
+    let house = house()?;
+    let page = house.get("/site/deposit/doi:10.5072/FK2/A", &[])?;
     let expected = [
         "<h1>A deposit</h1>",
         "<h2 id=\"block-citation\">Citation Metadata</h2>",
@@ -349,7 +381,12 @@ fn a_deposit_is_shown_with_all_its_blocks_in_their_order() -> Outcome {
     for it in expected {
         rest = rest.split_once(it).ok_or_else(|| format!("{it} is not at its place: {text}"))?.1;
     }
+    assert!(text.contains("a.csv") && text.contains("9000"), "{text}");
     assert!(!text.contains("Stars") && !text.contains("<dt>Title</dt>"), "{text}");
+    // The description of citation is the same as before, and is not sent again; that of geospatial has no tag.
+    assert_eq!(house.n_described.load(Ordering::Relaxed), 2);
+    assert_eq!(house.get("/site/deposit/doi:10.5072/FK2/A", &[])?.text.replace("&#x2f;", "/"), text);
+    assert_eq!(house.n_described.load(Ordering::Relaxed), 3);
     Ok(())
 }
 

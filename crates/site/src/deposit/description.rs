@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::record::text;
+use crate::record::{items, text};
 
 /// Maximum number of values of a vocabulary that can be chosen from a list; values of longer vocabularies are typed, as
-/// a list of thousands (such as the languages) is of no use on a page.
+/// a list of thousands (such as the languages) is of no use on a page. Dataverse checks what was typed.
 const CHOICES_MAX: usize = 500;
 
 /// The format of a field's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Line,
     Text,
     Date,
@@ -36,7 +36,7 @@ impl Kind {
 
 /// A field, or a part of a compound field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
+pub(crate) struct Field {
     pub(super) name: String,
     /// Its title within its parent.
     pub(super) title: String,
@@ -50,15 +50,16 @@ pub(super) struct Field {
     pub(super) is_required: bool,
     is_on_create: bool,
     is_searchable: bool,
-    /// The values to choose from; `None` if any text is accepted.
+    /// The values to choose from, none if they are typed; `None` if any text is accepted.
     pub(super) choices: Option<Vec<String>>,
+    is_typed: bool,
     /// Parts of a compound field.
     pub(super) parts: Vec<Field>,
 }
 
 /// A metadata block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Block {
+pub(crate) struct Block {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) fields: Vec<Field>,
@@ -72,21 +73,27 @@ fn in_order(map: &Value) -> Vec<Field> {
 }
 
 impl Block {
-    /// Parses an answer that lists blocks with their fields.
+    /// Parses an answer that describes a block with its fields, or lists several.
     pub(super) fn list(said: &Value) -> Vec<Self> {
         let of = |it: &Value| Self {
             name: text(it, "name"),
             title: text(it, "displayName"),
             fields: in_order(&it["fields"]),
         };
-        said.as_array().into_iter().flatten().map(of).collect()
+        match said {
+            Value::Array(list) => list.iter().map(of).collect(),
+            Value::Object(_) => vec![of(said)],
+            _ => Vec::new(),
+        }
     }
 }
 
 impl Field {
     fn of(it: &Value) -> Self {
-        let values = it["controlledVocabularyValues"].as_array();
-        let choices = || values.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        let values = items(it, "controlledVocabularyValues");
+        let is_typed = CHOICES_MAX < values.len();
+        let offered = if is_typed { &[] } else { values };
+        let choices = || offered.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         Self {
             name: text(it, "name"),
             title: text(it, "title"),
@@ -99,6 +106,7 @@ impl Field {
             is_on_create: it["displayOnCreate"] == true,
             is_searchable: it["isAdvancedSearchFieldType"] == true,
             choices: (it["isControlledVocabulary"] == true).then(choices),
+            is_typed,
             parts: in_order(&it["childFields"]),
         }
     }
@@ -135,7 +143,7 @@ impl Field {
 
     /// Says whether its values belong to a vocabulary that is too long to choose from.
     pub(super) fn is_typed(&self) -> bool {
-        self.choices.as_ref().is_some_and(|it| CHOICES_MAX < it.len())
+        self.choices.is_some() && self.is_typed
     }
 
     /// Says whether its texts are typed as lines of one input.

@@ -1,5 +1,7 @@
 //! New deposits, and changes of their metadata.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -24,7 +26,7 @@ struct Around<'a> {
     collection: String,
     /// The collections to choose from.
     collections: Vec<Link>,
-    blocks: Vec<Block>,
+    blocks: Arc<[Block]>,
     /// When the version that the form was filled from was last changed.
     since: String,
     /// The field for which more rows were requested.
@@ -49,10 +51,10 @@ fn own_faults(visitor: &Visitor, form: &Form, blocks: &[Block]) -> Faults {
 }
 
 /// Returns the blocks that a collection has enabled, with the fields that it uses.
-async fn blocks_of(site: &Site, visitor: &Visitor, collection: &str, sort: &str) -> Result<Vec<Block>> {
+async fn blocks_of(site: &Site, visitor: &Visitor, collection: &str, sort: &str) -> Result<Arc<[Block]>> {
     let path = format!("/api/dataverses/{}/metadatablocks?returnDatasetFieldTypes=true", encoded(collection));
     let path = if sort.is_empty() { path } else { format!("{path}&datasetType={}", encoded(sort)) };
-    Ok(Block::list(&site.read(visitor, "dataverse", &path).await?["data"]))
+    site.described(visitor, &path).await
 }
 
 /// Returns the surroundings of a new deposit, in the requested collection, or else in the first one.

@@ -45,7 +45,8 @@ async fn shown(
     if site.depositor(visitor).await?.is_none() {
         return Ok(gone_on("/site/deposits"));
     }
-    let (may, locks, whole) = (path_of(pid, "/userPermissions"), path_of(pid, "/locks"), path_of(pid, ""));
+    let whole = format!("{}&excludeFiles=true", path_of(pid, ""));
+    let (may, locks) = (path_of(pid, "/userPermissions"), path_of(pid, "/locks"));
     let (may, locks, whole) = tokio::join!(
         site.read(visitor, "dataverse", &may),
         site.read(visitor, "dataverse", &locks),
@@ -68,8 +69,8 @@ async fn shown(
             content_type: text(it, "dataFile/contentType"),
         }
     };
-    let all = items(version, "files");
-    let files: Vec<File> = all.iter().take(FILES_MAX).map(file).collect();
+    let (files, n_files) = site.first_files(visitor, pid, version, FILES_MAX).await?;
+    let files: Vec<File> = files.iter().map(file).collect();
     let is_draft = text(version, "versionState") == "DRAFT";
     let is_in_review = locks.iter().any(|it| it == "InReview");
     let citation = items(version, "metadataBlocks/citation/fields");
@@ -84,7 +85,7 @@ async fn shown(
     let rest = encoded_rest(pid);
     let page = json!({
         "title_key": "deposit_files", "name": title.unwrap_or_else(|| pid.to_owned()), "pid": pid, "files": files,
-        "n_all": all.len(), "status_key": status_key, "is_draft": is_draft, "is_in_review": is_in_review,
+        "n_all": n_files, "status_key": status_key, "is_draft": is_draft, "is_in_review": is_in_review,
         "was_released": !text(&whole, "data/publicationDate").is_empty(), "locks": other_locks,
         "can_edit": may["canEditDataset"], "can_publish": may["canPublishDataset"],
         "can_discard": may["canDeleteDatasetDraft"], "refused": refused, "here": format!("/site/deposits/files/{rest}"),

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::description::{Block, Field};
+use super::description::Field;
 use crate::app::{Site, Visitor};
 use crate::fields::encoded;
 use crate::record::{Link, ShownBlock, ShownField, ShownPart, items, text};
@@ -20,10 +20,8 @@ pub(crate) async fn blocks_of(site: &Site, visitor: &Visitor, version: &Value) -
     let mut shown = Vec::new();
     for (name, block) in version["metadataBlocks"].as_object().into_iter().flatten() {
         let path = format!("/api/metadatablocks/{}", encoded(name));
-        let said = site.read(visitor, "dataverse", &path).await;
-        let described =
-            said.ok().and_then(|mut it| Block::list(&Value::Array(vec![it["data"].take()])).pop());
-        let fields = described.as_ref().map_or(&[][..], |it| it.fields.as_slice());
+        let described = site.described(visitor, &path).await.unwrap_or_default();
+        let fields = described.first().map_or(&[][..], |it| it.fields.as_slice());
         let fields: Vec<ShownField> =
             items(block, "fields").iter().filter_map(|it| shown_field(it, fields)).collect();
         if !fields.is_empty() {
@@ -115,6 +113,7 @@ fn texts_of(value: &Value) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
+    use super::super::description::Block;
     use super::*;
 
     fn described() -> Vec<Field> {

@@ -122,7 +122,7 @@ impl View<'_> {
             (None, Kind::Decimal) => ("line", "decimal"),
             (None, Kind::Line | Kind::Date) => ("line", "text"),
         };
-        let offered = cell.choices.as_deref().filter(|_| !cell.is_typed()).unwrap_or_default();
+        let offered = cell.choices.as_deref().unwrap_or_default();
         // Values that are no longer offered are kept.
         let gone = if cell.choices.is_some() { said } else { &[] };
         let gone = gone.iter().filter(|it| !offered.contains(it));
