@@ -75,7 +75,7 @@ pub(super) fn keep_marc_fields(body: &Map<String, Value>, old: &Value) -> Result
     };
     // A hrid that is left out stays.
     let mut fields = INSTANCE_FIELDS.iter().filter(|it| **it != "hrid");
-    if old.get("source").and_then(Value::as_str) != Some("MARC") || fields.all(|it| is_same(it)) {
+    if old.get("source").and_then(Value::as_str) != Some("MARC") || fields.all(is_same) {
         return Ok(());
     }
     Err(FolioError::unprocessable(Fault::new(format!(

@@ -93,7 +93,8 @@ async fn browse(call: Call, list: &'static List) -> Answer {
         let mut fits = |_: &str, apart: &str| {
             let shape = if is_about_text { apart } else { shape(apart) };
             known.get(shape, || {
-                let shown = told(list.anchors[0], apart);
+                let mut shown = told(list.anchors[0], apart);
+                shown["instances"] = json!({"shared": false});
                 let ty = shown.get(list.type_field).and_then(Value::as_str);
                 let is_of_type = types.is_empty() || types.iter().any(|it| Some(it.as_str()) == ty);
                 is_of_type && matches(&fits, &shown)

@@ -20,6 +20,11 @@ pub(super) fn no_query() -> FolioError {
     FolioError::faults(StatusCode::BAD_REQUEST, vec![fault])
 }
 
+/// Returns the refusal of a field that records do not have.
+pub(super) fn no_such_field(name: &str) -> FolioError {
+    invalid("Invalid search field provided in the CQL query", "field", name)
+}
+
 /// Translates the refusal of a field that records do not have.
 pub(super) fn unknown_field(error: FolioError) -> FolioError {
     let message = error.message();
@@ -28,7 +33,7 @@ pub(super) fn unknown_field(error: FolioError) -> FolioError {
         .and_then(|it| it.1.split_once("\" to search in"))
         .map(|it| it.0);
     match field {
-        Some(field) => invalid("Invalid search field provided in the CQL query", "field", field),
+        Some(field) => no_such_field(field),
         None => error,
     }
 }

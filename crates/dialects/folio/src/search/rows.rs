@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use pinakes_store::{Direction, Expr, Kind, Order, Path, Query, View, matches};
 use serde_json::Value;
 
-use super::browse;
+use super::{browse, refusals};
 use crate::authorities::authority::AUTHORITIES;
 use crate::authorities::headings;
 use crate::platform::cql::{self, ALL_RECORDS, Clause, Cql, Names, Node, Relation};
@@ -38,12 +38,39 @@ const OF_ROWS: [&str; 4] = ["authRefType", "headingType", "isTitleHeadingRef", "
 const GROUPED_BY: [&str; 6] =
     ["authRefType", "headingType", "isTitleHeadingRef", "shared", "sourceFileId", "authoritySourceFileId"];
 
+/// Fields that searches may name, beside those with headings; or the first parts of their names.
+const KNOWN: [&str; 22] = [
+    "cql",
+    "keyword",
+    "id",
+    "tenantId",
+    "shared",
+    "headingRef",
+    "authRefType",
+    "headingType",
+    "isTitleHeadingRef",
+    "sourceFileId",
+    "authoritySourceFileId",
+    "naturalId",
+    "subjectHeadings",
+    "source",
+    "lccn",
+    "canceledLccn",
+    "identifiers",
+    "notes",
+    "metadata",
+    "createdDate",
+    "updatedDate",
+    "numberOfTitles",
+];
+
 /// A page of rows, and the number of all.
 type Found = (Vec<Value>, u64);
 
 /// Returns the rows in a window of a search, and their total number.
 pub(super) fn found(view: &mut View<'_>, cql: &Cql, skip: u64, limit: u64) -> Result<Found, FolioError> {
     let condition = &cql.condition;
+    require_known(condition)?;
     let fits = cql::meaning(condition, &ROW, &ROW_NAMES, &mut |_| Ok::<_, FolioError>(None))?;
     let order = cql::order(cql, &ROW_NAMES);
     let is_by_group = is_about(condition, &GROUPED_BY);
@@ -68,6 +95,20 @@ pub(super) fn found(view: &mut View<'_>, cql: &Cql, skip: u64, limit: u64) -> Re
     };
     with_titles(view, &mut rows)?;
     Ok((rows, n_rows))
+}
+
+/// Refuses a field that authorities do not have.
+fn require_known(node: &Node) -> Result<(), FolioError> {
+    match node {
+        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => require_known(a).and(require_known(b)),
+        Node::Negation(it) => require_known(it),
+        Node::Clause(clause) => {
+            let first = clause.index.split('.').next().unwrap_or_default();
+            let is_known = KNOWN.iter().any(|it| it.eq_ignore_ascii_case(first))
+                || headings::fields().any(|it| it.eq_ignore_ascii_case(first));
+            if is_known { Ok(()) } else { Err(refusals::no_such_field(&clause.index)) }
+        }
+    }
 }
 
 /// Checks whether an order can be read from the list of headings.
