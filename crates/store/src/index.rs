@@ -3,7 +3,8 @@
 //! In a database each server has a copy of its own. A thread follows the sequence of changes and records in each commit
 //! up to which number the index covers them. A search uses the index as published before the search's snapshot began,
 //! and decides the records changed since then on their bodies, from that same snapshot: these override the index. So
-//! the next search finds everything committed, however far the index is behind, and writers never wait for it.
+//! the next search finds everything committed, however far the index is behind. So that it is not far behind, the writer
+//! of a file waits for an index that it outruns, for a bounded time (`lag.rs`).
 //!
 //! The index holds nothing that the store does not: one that is damaged, of another version or of another store is
 //! thrown away and rebuilt, while queries are answered without it.
@@ -17,6 +18,7 @@ mod decoded;
 mod entries;
 mod folder;
 mod found;
+mod lag;
 mod layout;
 mod lists;
 mod order;
@@ -47,6 +49,7 @@ pub(crate) use self::check::check;
 use self::decoded::Decoded;
 pub(crate) use self::folder::remove;
 pub(crate) use self::found::{Decider, Found};
+use self::lag::Lag;
 use self::layout::Layout;
 pub(crate) use self::lists::browse;
 pub(crate) use self::order::{ORDERS, SortBy};
@@ -68,6 +71,7 @@ pub(crate) struct Indexes {
     /// Whether a command waits for all of them and nothing else needs the processors.
     is_hurried: AtomicBool,
     standing: Mutex<Standing>,
+    lag: Lag,
     decoded: Arc<Decoded>,
 }
 
@@ -137,6 +141,7 @@ impl Indexes {
             rung: Condvar::new(),
             is_hurried: AtomicBool::new(false),
             standing: Mutex::default(),
+            lag: Lag::default(),
             decoded: Arc::default(),
         })
     }
@@ -172,6 +177,17 @@ impl Indexes {
 
     fn take_suspects(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.suspects.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notifies the builder of a commit of the file's writer, whose last change has this number.
+    pub(crate) fn written(&self, sequence: u64) {
+        self.lag.note_written(sequence);
+        self.ring();
+    }
+
+    /// Waits, for a bounded time, while an index that is a little behind lacks too many changes.
+    pub(crate) fn hold_back(&self) {
+        self.lag.wait();
     }
 
     /// Notifies the builder of a commit.
@@ -213,6 +229,7 @@ impl Indexes {
     pub(crate) fn close(&self) {
         self.bell.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
         self.rung.notify_all();
+        self.lag.release();
     }
 
     fn is_closed(&self) -> bool {

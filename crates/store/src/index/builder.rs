@@ -12,6 +12,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
 use super::changes::{Step, has_many, store_identity};
 use super::folder::{check_room, covered_of, remove};
+use super::lag::{Lag, is_near};
 use super::layout::{CUTTER, Layout, Row, fingerprint};
 use super::pace::{FAILURE_PAUSE, Large, pause_after, pause_between_commits};
 use super::parallel::{Threads, on_each};
@@ -98,6 +99,8 @@ struct Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Current,
+    /// There is no index, or it takes in nothing at present.
+    Paused,
     /// At most so many changes are left.
     Behind {
         n_left: u64,
@@ -146,12 +149,14 @@ impl Builder {
                 if kind.not_before.is_some_and(|it| Instant::now() < it) {
                     continue;
                 }
-                match kind.advance(&self.indexes, &mut self.reader, self.memory_bytes) {
+                let progress = kind.advance(&self.indexes, &mut self.reader, self.memory_bytes);
+                kind.tell(&self.indexes.lag, progress.as_ref().ok());
+                match progress {
                     Ok(Progress::Behind { n_left }) => {
                         self.indexes.stand(Standing { n_left, fault: None });
                         is_behind = true;
                     }
-                    Ok(Progress::Current) => {}
+                    Ok(Progress::Current | Progress::Paused) => {}
                     Err(StoreError::Unavailable(reason)) => {
                         // The next pass asks the database again; published indexes stay in use.
                         tracing::debug!(reason, "search indexes wait for the database");
@@ -194,7 +199,7 @@ impl KindBuilder {
         })?;
         if is_being_made {
             // Rows may still have the classes of the former declaration.
-            return Ok(Progress::Current);
+            return Ok(Progress::Paused);
         }
         if self.open.is_none() {
             let (mut is_worthwhile, kind) = (true, self.kind);
@@ -205,7 +210,7 @@ impl KindBuilder {
                 })?;
             }
             if !is_worthwhile {
-                return Ok(Progress::Current);
+                return Ok(Progress::Paused);
             }
             let mut open = self.open_index()?;
             if 0 < open.covered {
@@ -214,7 +219,7 @@ impl KindBuilder {
             }
             self.open = Some(open);
         }
-        let Some(after) = self.open.as_ref().map(|it| it.taken) else { return Ok(Progress::Current) };
+        let Some(after) = self.open.as_ref().map(|it| it.taken) else { return Ok(Progress::Paused) };
         let (mut step, kind) = (Step::default(), self.kind);
         let mut store = None;
         reader(&mut |view| {
@@ -227,9 +232,9 @@ impl KindBuilder {
         if let Some(store) = store.filter(|it| *it != self.store) {
             return self.begin_anew(indexes, store);
         }
-        let Some(open) = &mut self.open else { return Ok(Progress::Current) };
+        let Some(open) = &mut self.open else { return Ok(Progress::Paused) };
         if step.is_loading {
-            return Ok(Progress::Current);
+            return Ok(Progress::Paused);
         }
         if indexes.is_hurried() && !open.is_hurried && open.large.is_some() {
             // The writer was started at low priority.
@@ -238,7 +243,9 @@ impl KindBuilder {
         }
         if !step.is_empty() {
             check_room(&self.folder)?;
-            let far = if step.is_last { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
+            // Writers wait for an index that keeps up with them: it must not run at low priority.
+            let is_near = step.is_last || is_near(step.n_left) && !indexes.is_hurried();
+            let far = if is_near { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
             let how = Pace { memory_bytes: far, is_hurried: indexes.is_hurried() };
             if !open.take(&self.layout, kind, &step, how, &self.fingerprint)? {
                 return Ok(Progress::Behind { n_left: step.n_left });
@@ -272,6 +279,17 @@ impl KindBuilder {
             return Ok(Progress::Current);
         }
         Ok(Progress::Behind { n_left: step.n_left })
+    }
+
+    /// Reports how far the index has come after a step.
+    fn tell(&self, lag: &Lag, progress: Option<&Progress>) {
+        match (progress, &self.open) {
+            (Some(Progress::Current), Some(open)) => lag.note_taken(self.kind.name, open.taken, 0),
+            (Some(Progress::Behind { n_left }), Some(open)) => {
+                lag.note_taken(self.kind.name, open.taken, *n_left);
+            }
+            _ => lag.note_paused(self.kind.name),
+        }
     }
 
     /// Starts over for another primary, which may lack changes that the index holds, and assign their numbers to

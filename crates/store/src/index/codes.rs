@@ -1,6 +1,7 @@
 //! A column of whole numbers with at most one for each document, decoded: times above all. A value takes four bytes where
 //! the column's range allows, otherwise eight.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tantivy::columnar::{Cardinality, Column};
@@ -8,11 +9,12 @@ use tantivy::columnar::{Cardinality, Column};
 use super::recent::Measured;
 use super::set::Set;
 use super::values::STEP_DOCS;
+use crate::Direction;
 
 /// Documents whose codes are compared together.
 const BLOCK: usize = 64;
 /// Codes are looked up one by one when at most one in so many documents is in question.
-const FEW: u64 = 24;
+const FEW: u64 = 10;
 
 /// The values of a column, by document.
 #[derive(Debug)]
@@ -89,6 +91,29 @@ impl Codes {
             Numbers::Wide(codes) => *codes.get(doc as usize)?,
         };
         Some(self.least + code.checked_sub(1)? * self.unit)
+    }
+
+    /// Returns the codes of the values that sort no later than one with a rank; no value (`None`) sorts first.
+    pub(super) fn up_to(&self, last: Option<u64>, direction: Direction) -> RangeInclusive<u64> {
+        let above = last.and_then(|last| last.checked_sub(self.least));
+        match (last, direction) {
+            (None, Direction::Ascending) => 0..=0,
+            (None, Direction::Descending) => 0..=u64::MAX,
+            (Some(_), Direction::Ascending) => 0..=above.map_or(0, |it| (it / self.unit).saturating_add(1)),
+            (Some(_), Direction::Descending) => {
+                above.map_or(1, |it| it.div_ceil(self.unit).saturating_add(1))..=u64::MAX
+            }
+        }
+    }
+
+    /// Returns whether a document has one of these codes.
+    pub(super) fn is_among(&self, doc: u32, wanted: &RangeInclusive<u64>) -> bool {
+        match &self.codes {
+            Numbers::Narrow(codes) => {
+                codes.get(doc as usize).is_some_and(|it| wanted.contains(&u64::from(*it)))
+            }
+            Numbers::Wide(codes) => codes.get(doc as usize).is_some_and(|it| wanted.contains(it)),
+        }
     }
 
     /// Adds the documents among `within` with a value from `from` to `to`, both included.
@@ -212,6 +237,15 @@ mod tests {
         let n_docs = u32::try_from(values.len()).expect("fits");
         let ranks: Vec<Option<u64>> = (0..n_docs).map(|doc| codes.rank(doc)).collect();
         assert_eq!(ranks, values.iter().map(|it| it.map(whole_rank)).collect::<Vec<_>>());
+        for last in [None, Some(from), Some(to), Some(i64::MIN), Some(i64::MAX)].map(|it| it.map(whole_rank))
+        {
+            let (first_codes, last_codes) =
+                (codes.up_to(last, Direction::Ascending), codes.up_to(last, Direction::Descending));
+            for (doc, rank) in (0..n_docs).zip(&ranks) {
+                assert_eq!(codes.is_among(doc, &first_codes), *rank <= last, "{rank:?} up to {last:?}");
+                assert_eq!(codes.is_among(doc, &last_codes), last <= *rank, "{rank:?} down to {last:?}");
+            }
+        }
         let (mut most, mut few) = (Set::full(n_docs), Set::empty(n_docs));
         most.remove(1);
         few.insert(0);

@@ -121,15 +121,24 @@ impl Found<'_> {
             let (mut row_keys, mut ranks) = (Vec::new(), vec![Vec::new(); N]);
             loop {
                 docs.clear();
-                docs.extend(left.by_ref().take(if top.last().is_some() { STEP_DOCS } else { FIRST_DOCS }));
+                let last = top.last().and_then(|it| it.ranks.first());
+                let decoded = own.first().and_then(SortColumn::decoded);
+                // Most documents are behind the last one that is still needed.
+                match (decoded, last) {
+                    (Some(codes), Some(last)) => {
+                        let wanted = codes.up_to(last.map(|it| it.1), directions[0]);
+                        let is_wanted = |doc: &u32| codes.is_among(*doc, &wanted);
+                        docs.extend(left.by_ref().filter(is_wanted).take(FIRST_DOCS));
+                    }
+                    (_, None) => docs.extend(left.by_ref().take(FIRST_DOCS)),
+                    (None, Some(_)) => docs.extend(left.by_ref().take(STEP_DOCS)),
+                }
                 if docs.is_empty() {
                     break;
                 }
-                let last = top.last().and_then(|it| it.ranks.first());
                 if let Some(first) = own.first()
-                    && (range.is_some() || last.is_some())
+                    && (range.is_some() || last.is_some() && decoded.is_none())
                 {
-                    // Most documents are behind the last one that is still needed.
                     let is_needed = |rank: Rank| match (last, directions[0]) {
                         (None, _) => true,
                         (Some(last), Direction::Ascending) => rank <= *last,

@@ -2,7 +2,7 @@
 
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
-use super::codes::{WholeNumbers, whole_rank};
+use super::codes::{Codes, WholeNumbers, whole_rank};
 use super::condition::{PathTexts, failed};
 use super::set::Set;
 use super::texts::Texts;
@@ -81,6 +81,14 @@ impl SortColumn {
                 into.extend(values.into_iter().map(|it| it.map(|it| (TEXT, it))));
             }
             Self::Path(column) => into.extend(docs.iter().map(|doc| column.rank(*doc))),
+        }
+    }
+
+    /// Returns the column's values if they are decoded.
+    pub(super) fn decoded(&self) -> Option<&Codes> {
+        match self {
+            Self::Whole(WholeNumbers::Decoded(codes)) => Some(codes),
+            _ => None,
         }
     }
 

@@ -89,18 +89,32 @@ impl Set {
     }
 
     /// Iterates over the documents in ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, word)| {
-            let mut word = *word;
-            std::iter::from_fn(move || {
-                if word == 0 {
-                    return None;
-                }
-                let bit = word.trailing_zeros();
-                word &= word - 1;
-                Some(index as u32 * 64 + bit)
-            })
-        })
+    pub(super) fn iter(&self) -> Docs<'_> {
+        Docs { words: self.words.iter(), word: 0, next: 0 }
+    }
+}
+
+/// The documents of a set, in ascending order.
+#[derive(Debug)]
+pub(super) struct Docs<'s> {
+    words: std::slice::Iter<'s, u64>,
+    /// The documents of the current word that are left.
+    word: u64,
+    /// First document of the word after it.
+    next: u32,
+}
+
+impl Iterator for Docs<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        while self.word == 0 {
+            self.word = *self.words.next()?;
+            self.next = self.next.wrapping_add(64);
+        }
+        let bit = self.word.trailing_zeros();
+        self.word &= self.word - 1;
+        Some(self.next.wrapping_sub(64) + bit)
     }
 }
 

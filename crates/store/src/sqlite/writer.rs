@@ -66,6 +66,9 @@ impl Writer {
 
     pub(super) fn run(mut self) {
         loop {
+            if let Some(indexes) = self.shared.indexes.get() {
+                indexes.hold_back();
+            }
             match self.queue.begin() {
                 Begun::Batch(first) => {
                     self.batch(first);
@@ -99,7 +102,10 @@ impl Writer {
         self.put_off.flush(&mut counters, &mut session)?;
         pending_links::settle(&mut session)?;
         self.connection.execute_batch("COMMIT")?;
-        self.hand_over(Vec::new(), 0, Instant::now());
+        self.hand_over(Committed { parts: Vec::new(), n_writes: 0, began: Instant::now() });
+        if let Some(indexes) = self.shared.indexes.get() {
+            indexes.ring();
+        }
         Ok(())
     }
 
@@ -113,12 +119,11 @@ impl Writer {
         let mut classes = std::mem::take(&mut self.classes);
         let result = self.run_parts(first, &mut parts, &mut classes);
         let began = Instant::now();
-        let result =
-            result.and_then(|settlement| Ok(self.connection.execute_batch("COMMIT").map(|()| settlement)?));
+        let result = result.and_then(|ran| Ok(self.connection.execute_batch("COMMIT").map(|()| ran)?));
         match result {
-            Ok((settlement, lists)) => {
-                self.put_off.committed(settlement);
-                self.whole_lists.committed(lists);
+            Ok(ran) => {
+                self.put_off.committed(ran.settlement);
+                self.whole_lists.committed(ran.lists);
                 if classes.len() < CLASSES {
                     self.classes = classes;
                 }
@@ -126,7 +131,10 @@ impl Writer {
                 // A part of a bulk load is not waited for: it is on disk when the load ends.
                 let is_waited_for = |part: &mut Part| part.job.company() == Sharing::Any;
                 let waited_for = parts.extract_if(.., is_waited_for).collect();
-                self.hand_over(waited_for, n_writes, began);
+                self.hand_over(Committed { parts: waited_for, n_writes, began });
+                if let Some(indexes) = self.shared.indexes.get() {
+                    indexes.written(ran.numbers.sequence);
+                }
                 parts.into_iter().for_each(|it| it.finish(None, began.elapsed()));
             }
             Err(error) => {
@@ -151,17 +159,14 @@ impl Writer {
     }
 
     /// Passes a committed batch to the flusher.
-    fn hand_over(&self, parts: Vec<Part>, n_writes: usize, began: Instant) {
+    fn hand_over(&self, committed: Committed) {
         self.queue.flush_begins();
-        if let Err(unsent) = self.flusher.send(Committed { parts, n_writes, began }) {
+        if let Err(unsent) = self.flusher.send(committed) {
             for part in unsent.0.parts {
                 part.finish(Some(StoreError::NotFlushed(FLUSHER_GONE.to_owned())), Duration::ZERO);
             }
         }
         self.keeper.note_commit();
-        if let Some(indexes) = self.shared.indexes.get() {
-            indexes.ring();
-        }
     }
 
     fn run_parts(
@@ -169,7 +174,7 @@ impl Writer {
         first: Box<dyn Job>,
         parts: &mut Vec<Part>,
         classes: &mut StoredClasses,
-    ) -> Result<(Settlement, Changed)> {
+    ) -> Result<RanBatch> {
         let is_load = first.company() == Sharing::Alone;
         let (mut sums, mut next) = (Sums::default(), Some(first));
         let mut undone = Vec::new();
@@ -211,7 +216,7 @@ impl Writer {
         let numbers = sums.numbers;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
-        Ok((settlement, lists))
+        Ok(RanBatch { settlement, lists, numbers })
     }
 
     fn begin(&self, sums: &mut Sums) -> Result<()> {
@@ -311,6 +316,13 @@ struct Sums {
     counters: Counters,
     /// Classes that the batch stored or found stored.
     classes: StoredClasses,
+}
+
+/// What a batch leaves to be kept once it is committed.
+struct RanBatch {
+    settlement: Settlement,
+    lists: Changed,
+    numbers: Numbers,
 }
 
 /// How a part of a batch can be rolled back on its own.
