@@ -14,7 +14,7 @@ use super::changes::{Step, has_many, store_identity};
 use super::folder::{check_room, covered_of, remove};
 use super::lag::{Lag, is_near};
 use super::layout::{CUTTER, Layout, Row, fingerprint};
-use super::pace::{FAILURE_PAUSE, Large, pause_after, pause_between_commits};
+use super::pace::{FAILURE_PAUSE, Large, PENDING_CHANGES, pause_after, pause_between_commits};
 use super::parallel::{Threads, on_each};
 use super::words::Cutter;
 use super::{Indexes, Snapshot, Standing, terms};
@@ -241,11 +241,12 @@ impl KindBuilder {
             open.commit(&self.fingerprint)?;
             open.rest()?;
         }
+        // Writers wait for an index that is near: it must not run at low priority.
+        let is_near = is_near(step.n_left) && !indexes.is_hurried();
         if !step.is_empty() {
             check_room(&self.folder)?;
-            // Writers wait for an index that keeps up with them: it must not run at low priority.
-            let is_near = step.is_last || is_near(step.n_left) && !indexes.is_hurried();
-            let far = if is_near { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
+            let far =
+                if step.is_last || is_near { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
             let how = Pace { memory_bytes: far, is_hurried: indexes.is_hurried() };
             if !open.take(&self.layout, kind, &step, how, &self.fingerprint)? {
                 return Ok(Progress::Behind { n_left: step.n_left });
@@ -254,6 +255,7 @@ impl KindBuilder {
         open.taken = step.upto;
         if 0 < open.n_pending
             && (step.is_last
+                || is_near && PENDING_CHANGES <= open.n_pending
                 || pause_between_commits(step.n_left, open.commit_took) < open.committed_at.elapsed())
         {
             open.commit(&self.fingerprint)?;
@@ -284,9 +286,9 @@ impl KindBuilder {
     /// Reports how far the index has come after a step.
     fn tell(&self, lag: &Lag, progress: Option<&Progress>) {
         match (progress, &self.open) {
-            (Some(Progress::Current), Some(open)) => lag.note_taken(self.kind.name, open.taken, 0),
+            (Some(Progress::Current), Some(open)) => lag.note_covered(self.kind.name, open.covered, 0),
             (Some(Progress::Behind { n_left }), Some(open)) => {
-                lag.note_taken(self.kind.name, open.taken, *n_left);
+                lag.note_covered(self.kind.name, open.covered, *n_left);
             }
             _ => lag.note_paused(self.kind.name),
         }

@@ -1,18 +1,18 @@
 //! How far the indexes are behind the writer of a file, and the writer's wait for them.
 //!
 //! A writer that is faster than the indexes would leave so many changes to be read one by one that searches took
-//! seconds. So it waits once an index lacks more changes than that index takes in within about a second. It does not
-//! wait for an index that is so far behind that searches do without it (it is built from the start, or follows a bulk
-//! load), nor for one that has failed.
+//! seconds. So it waits once the commits of an index lack more changes than that index takes in within a few seconds.
+//! It does not wait for an index that is so far behind that searches do without it (it is built from the start, or
+//! follows a bulk load), nor for one that has failed.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::pace::TAIL_RECORDS;
+use super::pace::{PENDING_CHANGES, TAIL_RECORDS};
 
-/// Number of changes that an index may lack before the writer waits.
-const LAG_CHANGES: u64 = 5_000;
+/// Number of changes that the commits of an index may lack before the writer waits.
+const LAG_CHANGES: u64 = 2 * PENDING_CHANGES;
 /// Maximum wait of a batch of writes.
 const WAIT_AT_MOST: Duration = Duration::from_secs(5);
 
@@ -27,13 +27,13 @@ pub(super) struct Lag {
 struct State {
     /// Number of the last change committed by the writer.
     written: u64,
-    /// The last change in the index of each kind that the writer waits for.
-    taken: HashMap<&'static str, u64>,
+    /// The last change in the commits of the index of each kind that the writer waits for.
+    covered: HashMap<&'static str, u64>,
 }
 
 impl State {
     fn is_too_far(&self) -> bool {
-        self.taken.values().any(|taken| LAG_CHANGES < self.written.saturating_sub(*taken))
+        self.covered.values().any(|covered| LAG_CHANGES < self.written.saturating_sub(*covered))
     }
 }
 
@@ -43,26 +43,27 @@ impl Lag {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).written = sequence;
     }
 
-    /// Records that the index of a kind holds the changes up to `taken` and that so many are left.
-    pub(super) fn note_taken(&self, kind: &'static str, taken: u64, n_left: u64) {
+    /// Records that the commits of the index of a kind hold the changes up to `covered`, and that so many are still to
+    /// be taken in.
+    pub(super) fn note_covered(&self, kind: &'static str, covered: u64, n_left: u64) {
         if !is_near(n_left) {
             return self.note_paused(kind);
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.taken.insert(kind, taken);
+        state.covered.insert(kind, covered);
         self.advanced.notify_all();
     }
 
     /// Records that the index of a kind takes in nothing at present, or is too far behind to be waited for.
     pub(super) fn note_paused(&self, kind: &'static str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.taken.remove(kind);
+        state.covered.remove(kind);
         self.advanced.notify_all();
     }
 
     /// Ends the writer's wait: the builder ends.
     pub(super) fn release(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).taken.clear();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.clear();
         self.advanced.notify_all();
     }
 
@@ -73,7 +74,7 @@ impl Lag {
     }
 }
 
-/// Returns whether an index that lacks so many changes is waited for: searches read what it lacks themselves.
+/// Returns whether an index that has so many changes to take in is waited for: searches read what it lacks themselves.
 pub(super) fn is_near(n_left: u64) -> bool {
     n_left <= TAIL_RECORDS
 }
@@ -104,7 +105,7 @@ mod tests {
             lag.note_written(WRITTEN);
             for step in &steps {
                 match step {
-                    Some(n_left) => lag.note_taken("dataset", WRITTEN - n_left, *n_left),
+                    Some(n_left) => lag.note_covered("dataset", WRITTEN - n_left, *n_left),
                     None => lag.note_paused("dataset"),
                 }
             }
@@ -116,15 +117,15 @@ mod tests {
     #[test]
     fn changes_since_the_last_look_count() {
         let lag = Lag::default();
-        lag.note_taken("dataset", 10, 0);
-        lag.note_taken("topic", 10, 0);
+        lag.note_covered("dataset", 10, 0);
+        lag.note_covered("topic", 10, 0);
         lag.note_written(10 + LAG_CHANGES);
         assert!(!lag.state.lock().unwrap().is_too_far());
         lag.note_written(11 + LAG_CHANGES);
         assert!(lag.state.lock().unwrap().is_too_far());
-        lag.note_taken("topic", 11 + LAG_CHANGES, 0);
+        lag.note_covered("topic", 11 + LAG_CHANGES, 0);
         assert!(lag.state.lock().unwrap().is_too_far());
-        lag.note_taken("dataset", 11 + LAG_CHANGES, 0);
+        lag.note_covered("dataset", 11 + LAG_CHANGES, 0);
         assert!(!lag.state.lock().unwrap().is_too_far());
     }
 }
