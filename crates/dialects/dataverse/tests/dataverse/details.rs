@@ -1,7 +1,8 @@
 //! Answers that programs written for the original rely on: links, versions of a file, names of files, signed URLs.
 
 use axum::body::Body;
-use http::StatusCode;
+use axum::extract::Request;
+use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use crate::answers::check;
@@ -382,4 +383,76 @@ async fn responses_as_a_table_name_dataset_and_file() -> Result<(), Failure> {
     assert!(line.contains(&format!(",Download,a.txt,{file},,")), "{line}");
     assert!(line.contains(",\"Harbour, west\","), "{line}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn descriptions_of_blocks_are_told_again_only_when_they_change() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (fiona, boss) = (server.user("fiona").await?, server.superuser("boss").await?);
+    collection(&server, &fiona, "tides").await?;
+    let ask = async |path: &str, known: Option<&HeaderValue>| {
+        let mut request = Request::builder().uri(path).header("x-dataverse-key", fiona.as_str());
+        if let Some(known) = known {
+            request = request.header("if-none-match", known);
+        }
+        server.answered(request.body(Body::empty())?).await
+    };
+    let paths = [
+        "/api/metadatablocks",
+        "/api/metadatablocks/citation",
+        "/api/dataverses/tides/metadatablocks?returnDatasetFieldTypes=true",
+    ];
+    let mut tags = Vec::new();
+    for path in paths {
+        let got = ask(path, None).await?;
+        let tag = got.headers.get("etag").cloned().ok_or(path)?;
+        let again = ask(path, Some(&tag)).await?;
+        assert_eq!((again.status, again.body.len()), (StatusCode::NOT_MODIFIED, 0), "{path}");
+        tags.push(tag);
+    }
+    // What requires a field in a collection changes that collection's description, what loads a table changes all.
+    let levels = json!([{"datasetFieldTypeName": "subtitle", "required": true, "include": true}]);
+    server.json(&fiona, "PUT", "/api/dataverses/tides/inputLevels", &levels).await?;
+    let changed =
+        async |at: usize| Ok::<_, Failure>(ask(paths[at], Some(&tags[at])).await?.status == StatusCode::OK);
+    assert_eq!((changed(1).await?, changed(2).await?), (false, true));
+    let table = "#metadataBlock\tname\tdataverseAlias\tdisplayName\n\tgauges\t\tGauges\n";
+    let loaded = server.send(&boss, "POST", "/api/admin/datasetfield/load", "text/plain", table).await?;
+    assert_eq!(loaded.status, StatusCode::OK, "{}", loaded.text());
+    assert_eq!((changed(0).await?, changed(1).await?), (true, true));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn block_facets_are_inherited_until_a_collection_has_its_own() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    collection(&server, &fiona, "tides").await?;
+    let below =
+        json!({"name": "Waves", "alias": "waves", "dataverseContacts": [{"contactEmail": "a@example.org"}]});
+    server.json(&fiona, "POST", "/api/dataverses/tides", &below).await?;
+    let at = |alias: &str, rest: &str| format!("/api/dataverses/{alias}/metadatablockfacets{rest}");
+    let text = |value: &str| Value::String(value.to_owned());
+    let (own, none) =
+        ("[{\"metadataBlockId\":3,\"metadataBlockName\":\"socialscience\"}]", "\"metadataBlockFacets\":[]");
+    check(
+        &server,
+        &fiona,
+        &[
+            ("POST", at("tides", ""), json!(["socialscience"]), 400, "inherits its metadata block facets"),
+            ("POST", at("tides", "/isRoot"), text("perhaps"), 400, "expected true or false"),
+            ("POST", at("tides", "/isRoot"), text("true"), 200, "Metadata block facets root updated."),
+            ("POST", at("tides", "/isRoot"), text("true"), 200, "No update needed"),
+            ("POST", at("tides", ""), json!(["nope"]), 400, "Invalid metadata block name"),
+            ("POST", at("tides", ""), json!(["socialscience"]), 200, "updated"),
+            ("GET", at("tides", ""), Value::Null, 200, own),
+            ("GET", at("waves", ""), Value::Null, 200, own),
+            ("GET", at("waves", ""), Value::Null, 200, "\"isMetadataBlockFacetRoot\":false"),
+            ("POST", at("waves", "/isRoot"), text("true"), 200, "blockFacetsRoot: true"),
+            ("POST", at("tides", "/isRoot"), text("false"), 200, "blockFacetsRoot: false"),
+            ("GET", at("tides", ""), Value::Null, 200, none),
+            ("GET", at("waves", ""), Value::Null, 200, own),
+        ],
+    )
+    .await
 }
