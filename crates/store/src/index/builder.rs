@@ -241,12 +241,9 @@ impl KindBuilder {
             open.commit(&self.fingerprint)?;
             open.rest()?;
         }
-        // Writers wait for an index that is near: it must not run at low priority.
-        let is_near = is_near(step.n_left) && !indexes.is_hurried();
         if !step.is_empty() {
             check_room(&self.folder)?;
-            let far =
-                if step.is_last || is_near { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
+            let far = if step.is_last { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
             let how = Pace { memory_bytes: far, is_hurried: indexes.is_hurried() };
             if !open.take(&self.layout, kind, &step, how, &self.fingerprint)? {
                 return Ok(Progress::Behind { n_left: step.n_left });
@@ -255,7 +252,7 @@ impl KindBuilder {
         open.taken = step.upto;
         if 0 < open.n_pending
             && (step.is_last
-                || is_near && PENDING_CHANGES <= open.n_pending
+                || is_near(step.n_left) && !indexes.is_hurried() && PENDING_CHANGES <= open.n_pending
                 || pause_between_commits(step.n_left, open.commit_took) < open.committed_at.elapsed())
         {
             open.commit(&self.fingerprint)?;

@@ -1,9 +1,9 @@
 //! How far the indexes are behind the writer of a file, and the writer's wait for them.
 //!
-//! A writer that is faster than the indexes would leave so many changes to be read one by one that searches took
-//! seconds. So it waits once the commits of an index lack more changes than that index takes in within a few seconds.
-//! It does not wait for an index that is so far behind that searches do without it (it is built from the start, or
-//! follows a bulk load), nor for one that has failed.
+//! A writer that is faster than the indexes would soon leave more changes than searches read one by one, and then
+//! searches would read all bodies. So it waits before that. Shorter bursts are not held up: an import of some ten
+//! thousand records is indexed behind it. The writer does not wait for an index that is so far behind that searches do
+//! without it (it is built from the start, or follows a bulk load), nor for one that has failed.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
