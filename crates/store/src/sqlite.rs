@@ -11,6 +11,7 @@ mod connections;
 mod failed_flush;
 mod flush;
 mod keeper;
+mod mapping;
 mod presence;
 mod queue;
 pub(crate) mod schema;
@@ -513,7 +514,9 @@ fn map(connection: &Connection, path: &Path, limits: &Limits) -> Result<()> {
     let file_bytes = std::fs::metadata(path).map_or(0, |it| it.len());
     let fits = memory::limit_bytes().is_none_or(|it| file_bytes <= it / MAPPED_SHARE);
     let most = if fits { i64::try_from(limits.map_bytes).unwrap_or(i64::MAX) } else { 0 };
-    Ok(connection.pragma_update(None, "mmap_size", most)?)
+    connection.pragma_update(None, "mmap_size", most)?;
+    mapping::keep_mapping(connection);
+    Ok(())
 }
 
 /// Returns the writer's connection to the file with its tables up to date, and the mark that tells others that it is

@@ -65,8 +65,8 @@ impl Keeper {
         log_bytes: u64,
         statistics: &Statistics,
     ) {
-        // Whether the log may hold pages that the file does not.
-        let mut is_behind = false;
+        // Whether the log may hold pages that the file does not: a process that was killed has left some.
+        let mut is_behind = true;
         let mut in_vain_until = None;
         loop {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
