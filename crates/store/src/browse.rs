@@ -19,9 +19,7 @@ impl View<'_> {
         place: &ListPlace,
         mut wanted: Wanted<'_>,
     ) -> Result<Browsed> {
-        let Some(number) = kind.lists.iter().position(|it| it.name == list) else {
-            return Err(StoreError::Query(format!("{} has no list {list:?}", kind.name)));
-        };
+        let number = list_number(kind, list)?;
         if let Some(browsed) = crate::index::browse(self, kind, number, place, &mut wanted)? {
             explain::note(|| format!("{} list {list}: terms of the search index", kind.name));
             return Ok(browsed);
@@ -44,7 +42,7 @@ impl View<'_> {
         let entries = kind.lists[number].entries;
         self.for_each_body(kind, &Query::filter(Expr::All), |id, body| {
             for entry in entries_of(entries, &body) {
-                if wanted.has(|| vec![entry.key.clone(), entry.apart.clone()]) {
+                if wanted.has_traits(&entry.traits) && wanted.has(|| entry.apart.clone(), &entry.traits) {
                     known.insert(hash(&entry));
                     window.add(entry, id);
                 }
@@ -53,16 +51,43 @@ impl View<'_> {
         })?;
         Ok(window.finish(known.len() as u64))
     }
+
+    /// Returns the different traits of a list's entries, each with the number of entries that have it.
+    ///
+    /// Errors: the kind declares no such list.
+    pub fn list_traits(&mut self, kind: &'static Kind, list: &str) -> Result<BTreeMap<String, u64>> {
+        let number = list_number(kind, list)?;
+        if let Some(counts) = crate::index::list_traits(self, kind, number)? {
+            explain::note(|| format!("{} list {list}: columns of the search index", kind.name));
+            return Ok(counts);
+        }
+        let mut counts: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        let entries = kind.lists[number].entries;
+        self.for_each_body(kind, &Query::filter(Expr::All), |_, body| {
+            for entry in entries_of(entries, &body) {
+                let hash = hash(&entry);
+                counts.entry(entry.traits).or_default().insert(hash);
+            }
+            ControlFlow::Continue(())
+        })?;
+        explain::note(|| format!("{} list {list}: all bodies read", kind.name));
+        Ok(counts.into_iter().map(|(traits, known)| (traits, known.len() as u64)).collect())
+    }
+}
+
+fn list_number(kind: &Kind, list: &str) -> Result<usize> {
+    let number = kind.lists.iter().position(|it| it.name == list);
+    number.ok_or_else(|| StoreError::Query(format!("{} has no list {list:?}", kind.name)))
 }
 
 fn hash(entry: &ListEntry) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
-    (&entry.key, &entry.apart).hash(&mut hasher);
+    (&entry.key, &entry.apart, &entry.traits).hash(&mut hasher);
     hasher.finish()
 }
 
-type Key = (String, String);
+type Key = (String, String, String);
 
 /// The nearest entries on both sides of a position, out of any number seen in any order.
 struct Window<'p> {
@@ -87,7 +112,7 @@ impl<'p> Window<'p> {
         if n_most == 0 {
             return;
         }
-        match side.entry((entry.key.clone(), entry.apart.clone())) {
+        match side.entry((entry.key.clone(), entry.apart.clone(), entry.traits.clone())) {
             Slot::Occupied(mut slot) => {
                 let listed = slot.get_mut();
                 listed.n_records += u64::from(listed.record != record);
@@ -96,8 +121,8 @@ impl<'p> Window<'p> {
             }
             Slot::Vacant(slot) => {
                 let gathered = Some(entry.gathered).filter(|it| !it.is_empty()).into_iter().collect();
-                let (key, apart) = (entry.key, entry.apart);
-                slot.insert(Listed { key, apart, gathered, n_records: 1, record: record.to_owned() });
+                let ListEntry { key, apart, traits, .. } = entry;
+                slot.insert(Listed { key, apart, traits, gathered, n_records: 1, record: record.to_owned() });
                 // One entry more than wanted shows that there are more. An entry that is dropped has that many before
                 // it and is never needed again.
                 if n_most.saturating_add(1) < side.len() {

@@ -51,7 +51,8 @@ pub(crate) use self::folder::remove;
 pub(crate) use self::found::{Decider, Found};
 use self::lag::Lag;
 use self::layout::Layout;
-pub(crate) use self::lists::browse;
+use self::lists::known::Known;
+pub(crate) use self::lists::{browse, list_traits};
 pub(crate) use self::order::{ORDERS, SortBy};
 pub(crate) use self::terms::is_indexed;
 use crate::session::Session;
@@ -71,7 +72,7 @@ pub(crate) struct Indexes {
     /// Whether a command waits for all of them and nothing else needs the processors.
     is_hurried: AtomicBool,
     standing: Mutex<Standing>,
-    lag: Lag,
+    lag: Arc<Lag>,
     decoded: Arc<Decoded>,
 }
 
@@ -96,8 +97,8 @@ pub(crate) struct Snapshot {
     /// Identity of its store.
     store: String,
     decoded: Arc<Decoded>,
-    /// Number of entries of lists, by list number and condition.
-    counted: Mutex<HashMap<(usize, String), u64>>,
+    lag: Arc<Lag>,
+    lists: Mutex<Known>,
 }
 
 impl Snapshot {
@@ -141,7 +142,7 @@ impl Indexes {
             rung: Condvar::new(),
             is_hurried: AtomicBool::new(false),
             standing: Mutex::default(),
-            lag: Lag::default(),
+            lag: Arc::default(),
             decoded: Arc::default(),
         })
     }

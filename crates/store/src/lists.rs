@@ -21,6 +21,9 @@ pub struct ListEntry {
     pub key: String,
     /// Distinguishes and sorts entries with the same key.
     pub apart: String,
+    /// What entries are selected by, which distinguishes them, too. A list has few different ones, hundreds at most:
+    /// its entries are held apart by them.
+    pub traits: String,
     /// Collected over the records that have the entry; empty for nothing.
     pub gathered: String,
 }
@@ -47,6 +50,8 @@ pub struct Listed {
     pub key: String,
     /// See [`ListEntry::apart`].
     pub apart: String,
+    /// See [`ListEntry::traits`].
+    pub traits: String,
     /// See [`ListEntry::gathered`].
     pub gathered: BTreeSet<String>,
     /// Number of records that have it.
@@ -67,22 +72,36 @@ pub struct Browsed {
 }
 
 /// A filter on entries.
-pub struct Wanted<'w> {
-    /// A text that identifies `fits`: equal texts mean equal filters. Empty when all entries are wanted.
-    pub condition: &'w str,
-    /// Returns whether an entry is wanted, by its key and its distinguishing part. Not called when all are.
-    pub fits: &'w mut dyn FnMut(&str, &str) -> bool,
+pub enum Wanted<'w> {
+    /// All entries.
+    All,
+    /// Those with traits for which the function returns true. They are found without a look at others.
+    Traits(&'w mut dyn FnMut(&str) -> bool),
+    /// Those for which the function returns true, by their distinguishing part and their traits. All entries are looked
+    /// at to count them.
+    Entries {
+        /// Identifies the function: equal texts mean equal functions.
+        condition: &'w str,
+        /// The function.
+        fits: &'w mut dyn FnMut(&str, &str) -> bool,
+    },
 }
 
 impl Wanted<'_> {
-    /// Returns whether an entry with these parts is wanted.
-    pub(crate) fn has(&mut self, parts: impl FnOnce() -> Vec<String>) -> bool {
-        if self.condition.is_empty() {
-            return true;
+    /// Returns whether entries with these traits may be wanted.
+    pub(crate) fn has_traits(&mut self, traits: &str) -> bool {
+        match self {
+            Self::Traits(fits) => fits(traits),
+            Self::All | Self::Entries { .. } => true,
         }
-        let parts = parts();
-        let part = |at: usize| parts.get(at).map_or("", |it| it.as_str());
-        (self.fits)(part(0), part(1))
+    }
+
+    /// Returns whether an entry is wanted, one whose traits may be.
+    pub(crate) fn has(&mut self, apart: impl FnOnce() -> String, traits: &str) -> bool {
+        match self {
+            Self::All | Self::Traits(_) => true,
+            Self::Entries { fits, .. } => fits(&apart(), traits),
+        }
     }
 }
 

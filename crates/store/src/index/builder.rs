@@ -12,9 +12,9 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
 use super::changes::{Step, has_many, store_identity};
 use super::folder::{check_room, covered_of, remove};
-use super::lag::{Lag, is_near};
+use super::lag::{Covered, Lag, is_near};
 use super::layout::{CUTTER, Layout, Row, fingerprint};
-use super::pace::{FAILURE_PAUSE, Large, PENDING_CHANGES, pause_after, pause_between_commits};
+use super::pace::{FAILURE_PAUSE, Large, pause_after, pause_between_commits};
 use super::parallel::{Threads, on_each};
 use super::words::Cutter;
 use super::{Indexes, Snapshot, Standing, terms};
@@ -32,6 +32,8 @@ pub(crate) const LOOK_AT_DATABASE: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(20);
 /// Number of failed writes after which an index is thrown away even though it can be read.
 const FORGIVEN_FAILURES: u32 = 3;
+/// Number of merges at the same time: small segments must not pile up while large ones are merged.
+const MERGES: usize = 2;
 /// Memory of an index writer that is up to date.
 const FOLLOWING_BYTES: usize = 48 << 20;
 
@@ -79,6 +81,8 @@ struct Open {
     taken: u64,
     /// Number of documents that are not committed.
     n_pending: u64,
+    /// Mean size of the bodies last taken in.
+    body_bytes: u64,
     committed_at: Instant,
     /// Duration of the last commit.
     commit_took: Duration,
@@ -252,7 +256,9 @@ impl KindBuilder {
         open.taken = step.upto;
         if 0 < open.n_pending
             && (step.is_last
-                || is_near(step.n_left) && !indexes.is_hurried() && PENDING_CHANGES <= open.n_pending
+                || is_near(step.n_left)
+                    && !indexes.is_hurried()
+                    && indexes.lag.changes_to_commit(open.body_bytes) <= open.n_pending
                 || pause_between_commits(step.n_left, open.commit_took) < open.committed_at.elapsed())
         {
             open.commit(&self.fingerprint)?;
@@ -269,9 +275,10 @@ impl KindBuilder {
                 open.covered = open.taken;
             }
             // A command that waits for the index wants its segments merged.
-            if open.writer.is_some() && (indexes.is_hurried() || IDLE < open.changed_at.elapsed()) {
+            if indexes.is_hurried() || IDLE < open.changed_at.elapsed() && !open.is_merging()? {
                 open.rest()?;
             }
+            open.is_published &= !open.has_merged()?;
             if !open.is_published {
                 open.publish(indexes, kind, &self.layout, &self.store)?;
             }
@@ -282,10 +289,16 @@ impl KindBuilder {
 
     /// Reports how far the index has come after a step.
     fn tell(&self, lag: &Lag, progress: Option<&Progress>) {
-        match (progress, &self.open) {
-            (Some(Progress::Current), Some(open)) => lag.note_covered(self.kind.name, open.covered, 0),
-            (Some(Progress::Behind { n_left }), Some(open)) => {
-                lag.note_covered(self.kind.name, open.covered, *n_left);
+        let n_left = match progress {
+            Some(Progress::Current) => Some(0),
+            Some(Progress::Behind { n_left }) => Some(*n_left),
+            Some(Progress::Paused) | None => None,
+        };
+        match (n_left, &self.open) {
+            (Some(n_left), Some(open)) => {
+                let (upto, body_bytes) = (open.covered, open.body_bytes);
+                let n_segments = open.reader.searcher().segment_readers().len() as u64;
+                lag.note_covered(self.kind.name, Covered { upto, n_left, body_bytes, n_segments });
             }
             _ => lag.note_paused(self.kind.name),
         }
@@ -331,6 +344,7 @@ impl KindBuilder {
             covered,
             taken: covered,
             n_pending: 0,
+            body_bytes: 0,
             committed_at: now,
             commit_took: Duration::ZERO,
             changed_at: now,
@@ -364,11 +378,10 @@ impl KindBuilder {
 }
 
 impl Open {
-    /// Creates an index writer. One with much memory runs at low priority unless the build is hurried: its threads,
-    /// those of merges included, yield to those that answer requests. They inherit the priority of the thread that
-    /// starts them.
+    /// Creates an index writer. Unless the build is hurried, its merges run at low priority, as do its first workers: they
+    /// inherit the priority of the thread that starts them. The workers after a commit have that of the builder.
     fn begin_writer(&self, options: IndexWriterOptions) -> Result<IndexWriter> {
-        if self.large.is_none() || self.is_hurried {
+        if self.is_hurried {
             return Ok(self.index.writer_with_options(options)?);
         }
         let begin = || {
@@ -396,7 +409,7 @@ impl Open {
             let options = IndexWriterOptions::builder()
                 .num_worker_threads(n_threads)
                 .memory_budget_per_thread(memory_bytes / n_threads)
-                .num_merge_threads(if how.is_hurried { 2 } else { 1 })
+                .num_merge_threads(MERGES)
                 .build();
             let writer = self.begin_writer(options)?;
             let mut policy = LogMergePolicy::default();
@@ -418,6 +431,10 @@ impl Open {
         let forget = |id: &str| {
             writer.delete_term(Term::from_field_bytes(layout.terms, &terms::id_term(id)));
         };
+        if !step.rows.is_empty() {
+            let n_bytes: usize = step.rows.iter().map(|row| row.body.len()).sum();
+            self.body_bytes = (n_bytes / step.rows.len()) as u64;
+        }
         // A record is in a step only once: its old state is deleted before any new one is added.
         step.deleted.iter().for_each(|id| forget(id));
         step.rows.iter().filter(|row| row.version != 1).for_each(|row| forget(&row.id));
@@ -459,7 +476,8 @@ impl Open {
             covered: self.covered,
             store: store.to_owned(),
             decoded: indexes.decoded.clone(),
-            counted: Mutex::default(),
+            lag: indexes.lag.clone(),
+            lists: Mutex::default(),
         };
         indexes.publish(kind, Some(snapshot));
         self.is_published = true;
@@ -477,6 +495,19 @@ impl Open {
         self.committed_at = Instant::now();
         self.commit_took = begun.elapsed();
         Ok(())
+    }
+
+    /// Returns whether merges have replaced segments that searches use.
+    fn has_merged(&self) -> Result<bool> {
+        let n_segments = self.reader.searcher().segment_readers().len();
+        Ok(self.writer.is_some() && self.index.searchable_segment_ids()?.len() < n_segments)
+    }
+
+    /// Returns whether segments are to be merged: a writer would be held up if it rested now.
+    fn is_merging(&self) -> Result<bool> {
+        let Some(writer) = &self.writer else { return Ok(false) };
+        let segments = self.index.searchable_segment_metas()?;
+        Ok(!writer.get_merge_policy().compute_merge_candidates(&segments).is_empty())
     }
 
     /// Releases the writer's threads and memory.

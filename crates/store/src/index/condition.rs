@@ -140,16 +140,21 @@ impl<'s> Segment<'s> {
     }
 
     /// Returns the documents of a term.
-    pub(super) fn of_term(&self, info: &TermInfo) -> Result<Set> {
+    fn of_term(&self, info: &TermInfo) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
         self.add_postings(info, &mut None, &mut set)?;
         Ok(set)
     }
 
+    /// Calls `visit` with each document of a term.
+    pub(super) fn each_of(&self, info: &TermInfo, visit: impl FnMut(u32)) -> Result<()> {
+        each_posting(&self.terms, info, &mut None, visit)
+    }
+
     /// Returns whether any document of a term is in a set.
     pub(super) fn has_any_of(&self, info: &TermInfo, set: &Set) -> Result<bool> {
         let mut is_there = false;
-        each_posting(&self.terms, info, &mut None, |doc| is_there |= set.has(doc))?;
+        self.each_of(info, |doc| is_there |= set.has(doc))?;
         Ok(is_there)
     }
 

@@ -180,7 +180,9 @@ impl Snapshot {
                 found.filter(|it| it.1 == self.store && it.2).map(|it| it.0)
             }
         };
-        let Some(n) = n.map(i64::cast_unsigned).filter(|it| *it <= TAIL_RECORDS) else { return Ok(None) };
+        let n = n.map(i64::cast_unsigned);
+        self.lag.note_search(n.unwrap_or(0));
+        let Some(n) = n.filter(|it| *it <= TAIL_RECORDS) else { return Ok(None) };
         let sql = format!(
             "SELECT r.key, r.id, r.version, {} FROM {} WHERE ?1 < r.sequence LIMIT ?2",
             flavour.body(),

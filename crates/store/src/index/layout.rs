@@ -9,7 +9,7 @@ use tantivy::schema::{
     TextFieldIndexing, TextOptions,
 };
 
-use super::entries::entry_term;
+use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
 use super::terms::{self, EXACT, Sink};
 use crate::cell::Cell;
 use crate::columns::one_columns;
@@ -19,7 +19,7 @@ use crate::postgres::words::folded;
 use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Name of the tokenizer that splits the text into words.
 pub(super) const CUTTER: &str = "pinakes";
@@ -43,6 +43,7 @@ pub(super) struct Layout {
     sequence: Field,
     numbers: Field,
     instants: Field,
+    lists: Field,
     /// A field for each column with one value, in their order.
     columns: Vec<Field>,
     /// A field for each facet.
@@ -74,6 +75,7 @@ impl Layout {
         let dynamic = || JsonObjectOptions::default().set_fast("raw");
         let numbers = builder.add_json_field(NUMBERS, dynamic());
         let instants = builder.add_json_field(INSTANTS, dynamic());
+        let lists = builder.add_json_field(LISTS, dynamic());
         let texts = || TextOptions::default().set_fast("raw");
         let mut columns = Vec::new();
         for (index, column) in one_columns(kind).enumerate() {
@@ -86,7 +88,18 @@ impl Layout {
         }
         let facets =
             (0..kind.facets.len()).map(|index| builder.add_text_field(&facet_name(index), texts())).collect();
-        Self { schema: builder.build(), terms, text, key, sequence, numbers, instants, columns, facets }
+        Self {
+            schema: builder.build(),
+            terms,
+            text,
+            key,
+            sequence,
+            numbers,
+            instants,
+            lists,
+            columns,
+            facets,
+        }
     }
 
     /// Returns the index document of a record.
@@ -146,14 +159,19 @@ impl Layout {
                 }
             }
         }
-        let mut is_listed = true;
+        let (mut is_listed, mut hashes) = (true, BTreeMap::new());
         for (number, list) in kind.lists.iter().enumerate() {
             for entry in entries_of(list.entries, &body) {
                 match entry_term(number, &entry) {
                     Some(term) => document.add_bytes(self.terms, &term),
                     None => is_listed = false,
                 }
+                let hash = hash_of(&group_of(&entry));
+                add(&mut hashes, &hash_key(number, &entry.traits), OwnedValue::I64(hash));
             }
+        }
+        if !hashes.is_empty() {
+            document.add_object(self.lists, hashes);
         }
         if !is_listed {
             document.add_bytes(self.terms, &terms::unlisted_term());

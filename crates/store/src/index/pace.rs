@@ -11,8 +11,6 @@ const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
 /// Time between two commits of an index that is so little behind that searches read the missing records themselves:
 /// keeps their number small while writers never pause.
 const COMMIT_NEARBY: Duration = Duration::from_millis(500);
-/// Number of pending changes from which such an index is committed in any case.
-pub(super) const PENDING_CHANGES: u64 = 20_000;
 /// Commits take at most one part in so many of the time.
 const COMMIT_SHARE: u32 = 8;
 /// Pause after a failure; doubled after each further one.

@@ -66,13 +66,13 @@ pub(crate) static BOOK: Kind = Kind {
     ..Kind::named("book")
 };
 
-/// Passes on the entries of a list, written as `Text|apart|gathered`.
+/// Passes on the entries of a list, written as `Text|apart|gathered|traits`.
 fn entries(body: &Value, list: &str, visit: &mut dyn FnMut(ListEntry)) {
     for text in body[list].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let mut parts = text.split('|').map(str::to_owned);
         let mut part = || parts.next().unwrap_or_default();
-        let (key, apart, gathered) = (fold(&part()), part(), part());
-        visit(ListEntry { key, apart, gathered });
+        let (key, apart, gathered, traits) = (fold(&part()), part(), part(), part());
+        visit(ListEntry { key, apart, traits, gathered });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pinakes_store::{Kind, ListPlace, Listed, Tenant, Wanted};
+use pinakes_store::{Browsed, Kind, ListPlace, Listed, Result, Tenant, View, Wanted};
 use serde_json::{Value, json};
 
 use crate::engines::{engines, read, write};
@@ -17,11 +17,12 @@ const N_BOOKS: u64 = 420;
 fn body(n: u64) -> Value {
     let name = |n: u64| {
         format!(
-            "{}name {:03}|{}|role {}",
+            "{}name {:03}|{}|role {}|type.{}",
             if n.is_multiple_of(3) { "\u{c9}" } else { "e" },
             n % 90,
             n % 2,
-            n % 5
+            n % 5,
+            n % 4
         )
     };
     json!({"names": [name(n), name(n * 7), name(n)], "subjects": [format!("Subject {}", n % 40)]})
@@ -29,57 +30,98 @@ fn body(n: u64) -> Value {
 
 type Books = BTreeMap<String, Value>;
 
-/// Returns all entries of a list in order: key, apart, records, gathered values.
-fn all(books: &Books, list: &str) -> Vec<(String, String, BTreeSet<String>, BTreeSet<String>)> {
-    let mut found: BTreeMap<(String, String), (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
+/// An entry of a list, in its order, with the records that have it and the gathered values.
+type Entry = ((String, String, String), (BTreeSet<String>, BTreeSet<String>));
+
+/// Returns all entries of a list in order.
+fn all(books: &Books, list: &str) -> Vec<Entry> {
+    let mut found: BTreeMap<(String, String, String), (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for (id, body) in books {
         let entries = BOOK.lists.iter().find(|it| it.name == list).expect("a list").entries;
         entries(body, &mut |entry| {
-            let (records, gathered) = found.entry((entry.key, entry.apart)).or_default();
+            let (records, gathered) = found.entry((entry.key, entry.apart, entry.traits)).or_default();
             records.insert(id.clone());
             gathered.extend(Some(entry.gathered).filter(|it| !it.is_empty()));
         });
     }
-    found.into_iter().map(|((key, apart), (records, gathered))| (key, apart, records, gathered)).collect()
+    found.into_iter().collect()
 }
 
-#[track_caller]
-fn check(tenant: &Tenant, books: &Books, engine: &str) {
-    for list in ["names", "subjects"] {
-        for apart in ["", "1"] {
-            let mut expected = all(books, list);
-            expected.retain(|it| apart.is_empty() || it.1 == apart);
-            for key in ["", "ename 045", "ename 045x", "subject 2", "z"] {
-                for is_behind in [true, false] {
-                    check_at(tenant, &expected, list, apart, key, is_behind, engine);
-                }
+/// The filters that are checked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Filter {
+    Nothing,
+    Traits(&'static str),
+    Apart(&'static str),
+}
+
+impl Filter {
+    fn has(self, entry: &Entry) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Traits(traits) => entry.0.2 == traits,
+            Self::Apart(apart) => entry.0.1 == apart,
+        }
+    }
+
+    fn browse(self, view: &mut View<'_>, list: &str, place: &ListPlace) -> Result<Browsed> {
+        match self {
+            Self::Nothing => view.browse(&BOOK, list, place, Wanted::All),
+            Self::Traits(traits) => view.browse(&BOOK, list, place, Wanted::Traits(&mut |it| it == traits)),
+            Self::Apart(apart) => {
+                let fits = &mut |it: &str, _: &str| it == apart;
+                view.browse(&BOOK, list, place, Wanted::Entries { condition: apart, fits })
             }
         }
     }
 }
 
 #[track_caller]
+fn check(tenant: &Tenant, books: &Books, engine: &str) {
+    for list in ["names", "subjects"] {
+        let all = all(books, list);
+        let filters = [
+            Filter::Nothing,
+            Filter::Traits("type.1"),
+            Filter::Traits(""),
+            Filter::Traits("none"),
+            Filter::Apart("1"),
+        ];
+        for filter in filters {
+            let mut expected = all.clone();
+            expected.retain(|it| filter.has(it));
+            for key in ["", "ename 045", "ename 045x", "subject 2", "z"] {
+                for is_behind in [true, false] {
+                    check_at(tenant, &expected, list, filter, key, is_behind, engine);
+                }
+            }
+        }
+        let mut by_traits: BTreeMap<String, u64> = BTreeMap::new();
+        all.into_iter().for_each(|it| *by_traits.entry(it.0.2).or_default() += 1);
+        let found = read(tenant, |view| view.list_traits(&BOOK, list));
+        assert_eq!(found, by_traits, "{engine} {list}");
+    }
+}
+
+#[track_caller]
 fn check_at(
     tenant: &Tenant,
-    expected: &[(String, String, BTreeSet<String>, BTreeSet<String>)],
+    expected: &[Entry],
     list: &str,
-    apart: &str,
+    filter: Filter,
     key: &str,
     is_behind: bool,
     engine: &str,
 ) {
     let place = ListPlace { key: key.to_owned(), is_behind, n_before: 3, n_after: 4, n_skipped: 0 };
-    let found = read(tenant, |view| {
-        let wanted = Wanted { condition: apart, fits: &mut |_, it| it == apart };
-        view.browse(&BOOK, list, &place, wanted)
-    });
+    let found = read(tenant, |view| filter.browse(view, list, &place));
     let split =
-        expected.partition_point(|it| if is_behind { it.0.as_str() < key } else { it.0.as_str() <= key });
-    let what = format!("{engine} {list} {apart:?} {key:?} {is_behind}");
-    let compare = |found: &[Listed], expected: &[(String, String, BTreeSet<String>, BTreeSet<String>)]| {
+        expected.partition_point(|it| if is_behind { it.0.0.as_str() < key } else { it.0.0.as_str() <= key });
+    let what = format!("{engine} {list} {filter:?} {key:?} {is_behind}");
+    let compare = |found: &[Listed], expected: &[Entry]| {
         assert_eq!(found.len(), expected.len(), "{what}");
-        for (found, (key, apart, records, gathered)) in found.iter().zip(expected) {
-            assert_eq!((&found.key, &found.apart), (key, apart), "{what}");
+        for (found, ((key, apart, traits), (records, gathered))) in found.iter().zip(expected) {
+            assert_eq!((&found.key, &found.apart, &found.traits), (key, apart, traits), "{what}");
             assert_eq!(found.n_records, records.len() as u64, "{what} {key}");
             assert!(records.contains(&found.record), "{what} {key}: {}", found.record);
             assert_eq!(&found.gathered, gathered, "{what} {key}");
@@ -90,10 +132,7 @@ fn check_at(
     compare(&found.after, &expected[split..(split + 5).min(expected.len())]);
     assert_eq!(found.n_entries, expected.len() as u64, "{what}");
     let place = ListPlace { n_before: 0, n_skipped: 9, ..place };
-    let found = read(tenant, |view| {
-        let wanted = Wanted { condition: apart, fits: &mut |_, it| it == apart };
-        view.browse(&BOOK, list, &place, wanted)
-    });
+    let found = read(tenant, |view| filter.browse(view, list, &place));
     let from = (split + 9).min(expected.len());
     compare(&found.after, &expected[from..(from + 5).min(expected.len())]);
 }
@@ -119,8 +158,7 @@ fn lists_are_browsed() {
         check(&tenant, &books, place.engine);
         // Changed and deleted since, including the only records of some entries.
         let long = "x".repeat(9_000);
-        let changed =
-            json!({"names": ["ename 045|1|new", format!("f{long}|0|")], "subjects": ["Subject 2|new"]});
+        let changed = json!({"names": ["ename 045|1|new|other/type", format!("f{long}|0|")], "subjects": ["Subject 2|new"]});
         books.remove("11");
         books.insert("12".to_owned(), json!({"names": []}));
         books.insert("13".to_owned(), changed.clone());

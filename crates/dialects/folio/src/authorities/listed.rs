@@ -5,13 +5,18 @@ use serde_json::Value;
 
 use super::headings;
 use crate::platform::json::text_at;
-use crate::platform::listed::{Row, hand_out, picked};
+use crate::platform::listed::{Row, Shape, picked};
+
+pub(crate) const HEADINGS: Shape = Shape {
+    anchor: "headingRef",
+    traits: &["authRefType", "headingType", "isTitleHeadingRef", "sourceFileId"],
+    others: &["naturalId"],
+    key: fold,
+};
 
 /// The browse lists of the kind of authorities.
-pub(crate) const OF_AUTHORITIES: &[Listing] = &[Listing {
-    name: "headings",
-    entries: |body, visit| hand_out(authorities(body), "headingRef", fold, visit),
-}];
+pub(crate) const OF_AUTHORITIES: &[Listing] =
+    &[Listing { name: "headings", entries: |body, visit| HEADINGS.hand_out(authorities(body), visit) }];
 
 /// Returns the browse entries for the headings of an authority.
 pub(crate) fn authorities(body: &Value) -> Vec<Row> {

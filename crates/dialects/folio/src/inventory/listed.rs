@@ -5,25 +5,35 @@ use serde_json::{Value, json};
 
 use super::shelving;
 use crate::platform::json::text_at;
-use crate::platform::listed::{Row, hand_out, picked};
+use crate::platform::listed::{Row, Shape, picked};
+
+pub(crate) const CONTRIBUTORS: Shape =
+    Shape { anchor: "name", traits: &["contributorNameTypeId"], others: &["authorityId"], key: fold };
+pub(crate) const SUBJECTS: Shape =
+    Shape { anchor: "value", traits: &["sourceId", "typeId"], others: &["authorityId"], key: fold };
+pub(crate) const CLASSIFICATIONS: Shape =
+    Shape { anchor: "classificationNumber", traits: &["classificationTypeId"], others: &[], key: shelf_key };
+pub(crate) const CALL_NUMBERS: Shape = Shape {
+    anchor: "fullCallNumber",
+    traits: &["callNumberTypeId"],
+    others: &["callNumber", "callNumberPrefix", "callNumberSuffix"],
+    key: shelf_key,
+};
 
 /// The browse lists of the kind of instances.
 pub(crate) const OF_INSTANCES: &[Listing] = &[
-    Listing {
-        name: "contributors",
-        entries: |body, visit| hand_out(contributors(body), "name", fold, visit),
-    },
-    Listing { name: "subjects", entries: |body, visit| hand_out(subjects(body), "value", fold, visit) },
+    Listing { name: "contributors", entries: |body, visit| CONTRIBUTORS.hand_out(contributors(body), visit) },
+    Listing { name: "subjects", entries: |body, visit| SUBJECTS.hand_out(subjects(body), visit) },
     Listing {
         name: "classifications",
-        entries: |body, visit| hand_out(classifications(body), "classificationNumber", shelf_key, visit),
+        entries: |body, visit| CLASSIFICATIONS.hand_out(classifications(body), visit),
     },
 ];
 
 /// The browse lists of the kind of items.
 pub(crate) const OF_ITEMS: &[Listing] = &[Listing {
     name: "call_numbers",
-    entries: |body, visit| hand_out(call_numbers(body), "fullCallNumber", shelf_key, visit),
+    entries: |body, visit| CALL_NUMBERS.hand_out(call_numbers(body), visit),
 }];
 
 /// Returns the sort key of a shelf number, which sorts as the shelf does.
@@ -41,12 +51,10 @@ pub(crate) fn contributors(body: &Value) -> Vec<Row> {
         let text = text_at(it, "name")?.to_owned();
         let mut shown = picked(it, &["name", "contributorNameTypeId", "authorityId"]);
         shown["isAnchor"] = false.into();
-        let part = |name: &str| text_at(it, name).unwrap_or_default().to_owned();
-        let apart = format!("{}/{}", part("contributorNameTypeId"), part("authorityId"));
         let gathered = text_at(it, "contributorTypeId").unwrap_or_default().to_owned();
         shown["contributorTypeId"] = json!([]);
         let gathered = Some(("contributorTypeId", gathered)).filter(|it| !it.1.is_empty());
-        Some(Row { text, apart, shown, gathered, is_counted: true })
+        Some(Row { text, apart: String::new(), shown, gathered, is_counted: true })
     });
     rows.collect()
 }
@@ -57,9 +65,7 @@ pub(crate) fn subjects(body: &Value) -> Vec<Row> {
         let text = text_at(it, "value")?.to_owned();
         let mut shown = picked(it, &["value", "authorityId", "sourceId", "typeId"]);
         shown["isAnchor"] = false.into();
-        let part = |name: &str| text_at(it, name).unwrap_or_default().to_owned();
-        let apart = format!("{}/{}/{}", part("authorityId"), part("sourceId"), part("typeId"));
-        Some(Row { text, apart, shown, gathered: None, is_counted: true })
+        Some(Row { text, apart: String::new(), shown, gathered: None, is_counted: true })
     });
     rows.collect()
 }
@@ -70,8 +76,7 @@ pub(crate) fn classifications(body: &Value) -> Vec<Row> {
         let text = text_at(it, "classificationNumber")?.to_owned();
         let mut shown = picked(it, &["classificationNumber", "classificationTypeId"]);
         shown["isAnchor"] = false.into();
-        let apart = text_at(it, "classificationTypeId").unwrap_or_default().to_owned();
-        Some(Row { text, apart, shown, gathered: None, is_counted: true })
+        Some(Row { text, apart: String::new(), shown, gathered: None, is_counted: true })
     });
     rows.collect()
 }
@@ -91,7 +96,6 @@ pub(crate) fn call_numbers(body: &Value) -> Vec<Row> {
     if let Value::Object(map) = &mut shown {
         map.retain(|_, value| !value.is_null());
     }
-    let apart = format!("{}/{full}", ty.as_deref().unwrap_or_default());
     // The shelf is sorted by the number; the prefix says where the shelf is.
-    vec![Row { text: number.to_owned(), apart, shown, gathered: None, is_counted: true }]
+    vec![Row { text: number.to_owned(), apart: String::new(), shown, gathered: None, is_counted: true }]
 }

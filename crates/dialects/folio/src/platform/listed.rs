@@ -2,9 +2,7 @@
 //!
 //! The kinds declare their lists and the store maintains them; `search/browse` shows them.
 
-use std::collections::HashMap;
-
-use pinakes_store::ListEntry;
+use pinakes_store::{ListEntry, Listed};
 use serde_json::{Value, json};
 
 /// An entry as produced by a record.
@@ -12,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) struct Row {
     /// The text by which it is sorted, as shown.
     pub(crate) text: String,
-    /// Distinguishes it from entries with the same text.
+    /// Distinguishes it from entries that show the same; without control characters.
     pub(crate) apart: String,
     /// The entry as it is answered.
     pub(crate) shown: Value,
@@ -22,76 +20,114 @@ pub(crate) struct Row {
     pub(crate) is_counted: bool,
 }
 
-/// Maximum number of entry shapes for which the result of a condition is cached.
-const KNOWN_SHAPES: usize = 10_000;
+/// What the entries of a list consist of.
+pub(crate) struct Shape {
+    /// The field with the text.
+    pub(crate) anchor: &'static str,
+    /// Fields with few different values, by which entries are selected: see [`ListEntry::traits`].
+    pub(crate) traits: &'static [&'static str],
+    /// Other fields that distinguish entries and that conditions may refer to.
+    pub(crate) others: &'static [&'static str],
+    /// Computes the sort key of a text.
+    pub(crate) key: fn(&str) -> String,
+}
 
 /// Separator between the parts that distinguish entries.
 const BETWEEN: char = '\u{1}';
 
-/// Passes rows to `visit` as entries of a list; `anchor` is the field with their text, `key` computes the sort key.
-pub(crate) fn hand_out(
-    rows: Vec<Row>,
-    anchor: &str,
-    key: fn(&str) -> String,
-    visit: &mut dyn FnMut(ListEntry),
-) {
-    for row in rows {
-        let apart = apart_of(anchor, &row);
-        let gathered = row.gathered.map(|it| it.1).unwrap_or_default();
-        visit(ListEntry { key: key(&row.text), apart, gathered });
+impl Shape {
+    /// Passes rows to `visit` as entries of the list.
+    pub(crate) fn hand_out(&self, rows: Vec<Row>, visit: &mut dyn FnMut(ListEntry)) {
+        for row in rows {
+            let (apart, traits) = (self.apart(&row), values(&row.shown, self.traits));
+            let gathered = row.gathered.map(|it| it.1).unwrap_or_default();
+            visit(ListEntry { key: (self.key)(&row.text), apart, traits, gathered });
+        }
+    }
+
+    /// Returns whether an entry that was found is this row.
+    pub(crate) fn is_of(&self, row: &Row, listed: &Listed) -> bool {
+        values(&row.shown, self.traits) == listed.traits && self.apart(row) == listed.apart
+    }
+
+    /// Returns what distinguishes an entry from others with the same key and traits.
+    fn apart(&self, row: &Row) -> String {
+        let text = row.shown.get(self.anchor).and_then(Value::as_str).unwrap_or(&row.text);
+        format!("{text}{BETWEEN}{}{BETWEEN}{}", row.apart, values(&row.shown, self.others))
+    }
+
+    /// Returns an entry in the form that conditions apply to.
+    pub(crate) fn told(&self, apart: &str, traits: &str) -> Value {
+        let mut parts = apart.rsplitn(3, BETWEEN);
+        let (others, _, text) = (parts.next(), parts.next(), parts.next());
+        let mut told = self.told_by_traits(traits);
+        restore(&mut told, self.others, others.unwrap_or_default());
+        told[self.anchor] = text.into();
+        told
+    }
+
+    /// Returns what conditions apply to that depend on the traits of entries alone.
+    pub(crate) fn told_by_traits(&self, traits: &str) -> Value {
+        let mut told = json!({"isAnchor": false, "shared": false, "instances": {"shared": false}});
+        restore(&mut told, self.traits, traits);
+        told
     }
 }
 
-/// Returns what distinguishes an entry from others with the same key: the part given by its list, its text, and the
-/// other properties that conditions may refer to.
-pub(crate) fn apart_of(anchor: &str, row: &Row) -> String {
-    let mut told = row.shown.clone();
-    if let Value::Object(map) = &mut told {
-        for name in [anchor, "authority", "isAnchor", "shared", "contributorTypeId"] {
-            map.remove(name);
-        }
+/// Returns the values of some fields as a text: empty if there are none.
+fn values(shown: &Value, names: &[&str]) -> String {
+    let values: Vec<&Value> = names.iter().map(|name| shown.get(name).unwrap_or(&Value::Null)).collect();
+    let is_empty = values.iter().all(|it| it.is_null());
+    if is_empty { String::new() } else { json!(values).to_string() }
+}
+
+fn restore(told: &mut Value, names: &[&str], values: &str) {
+    let values: Vec<Value> = serde_json::from_str(values).unwrap_or_default();
+    for (name, value) in names.iter().zip(values).filter(|it| !it.1.is_null()) {
+        told[*name] = value;
     }
-    let text = row.shown.get(anchor).and_then(Value::as_str).unwrap_or(&row.text);
-    format!("{}{BETWEEN}{text}{BETWEEN}{told}", row.apart)
-}
-
-/// Returns the part that conditions refer to, without the text.
-pub(crate) fn shape(apart: &str) -> &str {
-    apart.rsplit_once(BETWEEN).map_or(apart, |it| it.1)
-}
-
-/// Results for entries by what conditions refer to; at most [`KNOWN_SHAPES`].
-#[derive(Default)]
-pub(crate) struct Known(HashMap<String, bool>);
-
-impl Known {
-    /// Returns the result for a shape, computed only if it is not known.
-    pub(crate) fn get(&mut self, shape: &str, compute: impl FnOnce() -> bool) -> bool {
-        if let Some(known) = self.0.get(shape) {
-            return *known;
-        }
-        if KNOWN_SHAPES < self.0.len() {
-            self.0.clear();
-        }
-        let computed = compute();
-        self.0.insert(shape.to_owned(), computed);
-        computed
-    }
-}
-
-/// Returns an entry in the form that conditions apply to.
-pub(crate) fn told(anchor: &str, apart: &str) -> Value {
-    let mut parts = apart.splitn(3, BETWEEN);
-    let (_, text, told) = (parts.next(), parts.next(), parts.next());
-    let mut shown: Value = told.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_else(|| json!({}));
-    shown[anchor] = text.into();
-    shown["isAnchor"] = false.into();
-    shown["shared"] = false.into();
-    shown
 }
 
 /// Returns the named fields that are present.
 pub(crate) fn picked(value: &Value, names: &[&str]) -> Value {
     let found = names.iter().filter_map(|name| Some(((*name).to_owned(), value.get(name)?.clone())));
     Value::Object(found.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape =
+        Shape { anchor: "name", traits: &["type", "is"], others: &["id"], key: str::to_owned };
+
+    fn check(shown: Value, expected: Value) {
+        let row = Row {
+            text: "key".to_owned(),
+            apart: "a/b".to_owned(),
+            shown,
+            gathered: None,
+            is_counted: true,
+        };
+        SHAPE.hand_out(vec![row], &mut |entry| {
+            assert_eq!(SHAPE.told(&entry.apart, &entry.traits), expected);
+        });
+    }
+
+    #[test]
+    fn entries_tell_what_conditions_apply_to() {
+        let told = |more: Value| {
+            let mut told = json!({"isAnchor": false, "shared": false, "instances": {"shared": false}});
+            for (name, value) in more.as_object().into_iter().flatten() {
+                told[name] = value.clone();
+            }
+            told
+        };
+        check(json!({"name": "A", "other": 1}), told(json!({"name": "A"})));
+        check(
+            json!({"name": "A\u{1}B", "type": "[t\u{1}\"]", "is": true, "id": "x"}),
+            told(json!({"name": "A\u{1}B", "type": "[t\u{1}\"]", "is": true, "id": "x"})),
+        );
+        check(json!({"id": "x"}), told(json!({"name": "key", "id": "x"})));
+    }
 }

@@ -20,7 +20,6 @@ use crate::platform::collection::parsed;
 use crate::platform::cql::{self, Names, Node, Relation};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::BROWSED_ENTRIES;
-use crate::platform::listed::{Known, shape, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
@@ -78,7 +77,8 @@ async fn browse(call: Call, list: &'static List) -> Answer {
         (None, []) => String::new(),
         _ => format!("{types:?} {rest:?}"),
     };
-    let is_about_text = rest.as_ref().is_some_and(|it| speaks_of(it, list.anchors));
+    let is_about_text =
+        rest.as_ref().is_some_and(|it| speaks_of(it, list.anchors) || speaks_of(it, list.shape.others));
     let fits = match rest {
         Some(rest) => cql::meaning(&rest, &ROW, &Names { whole: list.whole, ..Names::PLAIN }, &mut |_| {
             Ok::<_, FolioError>(None)
@@ -88,21 +88,21 @@ async fn browse(call: Call, list: &'static List) -> Answer {
     let is_around = anchor.is_below && anchor.is_above;
     let includes = anchor.includes;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let key = (list.key)(&term);
-        let mut known = Known::default();
-        let mut fits = |_: &str, apart: &str| {
-            let shape = if is_about_text { apart } else { shape(apart) };
-            known.get(shape, || {
-                let mut shown = told(list.anchors[0], apart);
-                shown["instances"] = json!({"shared": false});
-                let ty = shown.get(list.type_field).and_then(Value::as_str);
-                let is_of_type = types.is_empty() || types.iter().any(|it| Some(it.as_str()) == ty);
-                is_of_type && matches(&fits, &shown)
-            })
+        let key = (list.shape.key)(&term);
+        let fits = |told: &Value| {
+            let ty = told.get(list.type_field).and_then(Value::as_str);
+            let is_of_type = types.is_empty() || types.iter().any(|it| Some(it.as_str()) == ty);
+            is_of_type && matches(&fits, told)
         };
         let mut browsed = |is_behind: bool, n_before: usize, n_after: usize| {
             let place = ListPlace { key: key.clone(), is_behind, n_before, n_after, n_skipped: 0 };
-            let wanted = Wanted { condition: &condition, fits: &mut fits };
+            let mut has_traits = |traits: &str| fits(&list.shape.told_by_traits(traits));
+            let mut has = |apart: &str, traits: &str| fits(&list.shape.told(apart, traits));
+            let wanted = match condition.as_str() {
+                "" => Wanted::All,
+                condition if is_about_text => Wanted::Entries { condition, fits: &mut has },
+                _ => Wanted::Traits(&mut has_traits),
+            };
             view.browse(&(list.of)().kind, list.name, &place, wanted)
         };
         // A position requested with `<=` alone is the last entry of those before it.

@@ -193,6 +193,26 @@ impl Listed {
     }
 }
 
+/// Passes the rows of the authorities that may have one which satisfies a condition to `visit`, those that do, until it
+/// returns that it has enough.
+fn each_row(
+    view: &mut View<'_>,
+    condition: &Node,
+    fits: &Expr,
+    mut visit: impl FnMut(Value) -> ControlFlow<()>,
+) -> Result<(), FolioError> {
+    view.for_each_body(&AUTHORITIES.kind, &Query::filter(candidates(condition)?), |_, authority| {
+        for row in headings::rows(&authority) {
+            let shown = headings::shown(&authority, &row);
+            if matches(fits, &shown) {
+                visit(shown)?;
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(())
+}
+
 /// Returns a window of the rows that satisfy a condition, in the order of the records; stops reading once it is full.
 fn first_rows(
     view: &mut View<'_>,
@@ -201,26 +221,21 @@ fn first_rows(
     skip: u64,
     limit: u64,
 ) -> Result<Vec<Value>, FolioError> {
-    let (mut rows, mut n) = (Vec::new(), 0_u64);
+    let (mut rows, mut n_rows) = (Vec::new(), 0_u64);
     if limit == 0 {
         return Ok(rows);
     }
-    view.for_each_body(&AUTHORITIES.kind, &Query::filter(candidates(condition)?), |_, authority| {
-        for row in headings::rows(&authority) {
-            let shown = headings::shown(&authority, &row);
-            if matches(fits, &shown) {
-                if skip <= n && (rows.len() as u64) < limit {
-                    rows.push(shown);
-                }
-                n += 1;
-            }
+    each_row(view, condition, fits, |row| {
+        if skip <= n_rows {
+            rows.push(row);
         }
+        n_rows += 1;
         if limit <= rows.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(rows)
 }
 
-/// Returns a window of the rows of the authorities that may have one which satisfies a condition.
+/// Returns a window of the rows that satisfy a condition, and their total number.
 fn of_records(
     view: &mut View<'_>,
     condition: &Node,
@@ -231,16 +246,11 @@ fn of_records(
 ) -> Result<Found, FolioError> {
     let (mut rows, mut n_rows) = (Vec::new(), 0_u64);
     let end = skip.saturating_add(limit);
-    view.for_each_body(&AUTHORITIES.kind, &Query::filter(candidates(condition)?), |_, authority| {
-        for row in headings::rows(&authority) {
-            let shown = headings::shown(&authority, &row);
-            if matches(fits, &shown) {
-                if !order.is_empty() || (skip <= n_rows && n_rows < end) {
-                    rows.push(shown);
-                }
-                n_rows += 1;
-            }
+    each_row(view, condition, fits, |row| {
+        if !order.is_empty() || (skip <= n_rows && n_rows < end) {
+            rows.push(row);
         }
+        n_rows += 1;
         ControlFlow::Continue(())
     })?;
     if !order.is_empty() {

@@ -8,14 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use pinakes_store::{Expr, Kind, ListPlace, Path, Query, View, Wanted, matches};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::lists::{LISTS, List};
 use crate::inventory::items::ITEMS;
 use crate::platform::cql::{self, Names, Node};
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
-use crate::platform::listed::{Known, apart_of, shape, told};
 
 /// A kind for the entries of a list, which are not stored records.
 static ENTRY: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_entry") };
@@ -82,7 +81,7 @@ impl EntryFacets {
         let condition = Condition {
             fits,
             text: format!("{condition:?}"),
-            is_about_text: mentions(condition, list.anchors),
+            is_about_text: mentions(condition, list.anchors) || mentions(condition, list.shape.others),
         };
         wanted.iter().map(|field| counted(view, list, &condition, field)).collect()
     }
@@ -113,34 +112,29 @@ fn counted(
     condition: &Condition,
     field: &str,
 ) -> Result<Counts, FolioError> {
-    let mut values: BTreeSet<String> = BTreeSet::new();
-    let mut known = Known::default();
-    // No entry is wanted: each is looked at.
-    let mut gather = |_: &str, apart: &str| {
-        known.get(shape(apart), || {
-            values.extend(value_at(&entry(list, apart), field));
-            false
-        })
-    };
-    let first = ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after: 1, n_skipped: 0 };
     let kind = &(list.of)().kind;
-    let gathered = format!("values of {field}");
-    view.browse(kind, list.name, &first, Wanted { condition: &gathered, fits: &mut gather })?;
+    let by_traits = view.list_traits(kind, list.name)?;
     let mut counts = Counts::new();
+    if !condition.is_about_text {
+        for (traits, n_entries) in by_traits {
+            let told = list.shape.told_by_traits(&traits);
+            if let Some(value) = value_at(&told, field).filter(|_| matches(&condition.fits, &told)) {
+                *counts.entry(value).or_default() += n_entries;
+            }
+        }
+        return Ok(counts);
+    }
+    let value_of = |traits: &str| value_at(&list.shape.told_by_traits(traits), field);
+    let values: BTreeSet<String> = by_traits.keys().filter_map(|it| value_of(it)).collect();
     for value in values {
-        let has_it = match value.parse::<bool>() {
-            Ok(is) => Expr::Is(Path::dotted(field), is.into()),
-            Err(_) => Expr::Is(Path::dotted(field), value.as_str().into()),
-        };
-        let fits = Expr::And(vec![condition.fits.clone(), has_it]);
-        let mut known = Known::default();
-        let mut is_wanted = |_: &str, apart: &str| {
-            let shape = if condition.is_about_text { apart } else { shape(apart) };
-            known.get(shape, || matches(&fits, &entry(list, apart)))
+        let mut fits = |apart: &str, traits: &str| {
+            value_of(traits).as_ref() == Some(&value)
+                && matches(&condition.fits, &list.shape.told(apart, traits))
         };
         let text = format!("{} and {field} {value}", condition.text);
-        let nowhere = ListPlace { n_after: 0, ..first.clone() };
-        let wanted = Wanted { condition: &text, fits: &mut is_wanted };
+        let nowhere =
+            ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after: 0, n_skipped: 0 };
+        let wanted = Wanted::Entries { condition: &text, fits: &mut fits };
         let n_entries = view.browse(kind, list.name, &nowhere, wanted)?.n_entries;
         counts.extend((0 < n_entries).then_some((value, n_entries)));
     }
@@ -154,36 +148,29 @@ fn of_items(
     fits: &Expr,
     wanted: &[&'static str],
 ) -> Result<Vec<Counts>, FolioError> {
-    let mut seen: Vec<BTreeSet<(String, String)>> = vec![BTreeSet::new(); wanted.len()];
+    let mut seen: Vec<BTreeSet<(String, String, String)>> = vec![BTreeSet::new(); wanted.len()];
     let has_number = Expr::Exists(Path::dotted("effectiveCallNumberComponents.callNumber"));
     view.for_each_body(&ITEMS.kind, &Query::filter(has_number), |_, body| {
-        for row in (list.rows)(&body) {
-            let apart = apart_of(list.anchors[0], &row);
-            let mut entry = entry(list, &apart);
+        list.shape.hand_out((list.rows)(&body), &mut |entry| {
+            let mut told = list.shape.told(&entry.apart, &entry.traits);
             if let Some(location) = text_at(&body, "effectiveLocationId") {
-                entry["instances"]["locationId"] = location.into();
+                told["instances"]["locationId"] = location.into();
             }
-            if matches(fits, &entry) {
+            if matches(fits, &told) {
                 for (seen, field) in seen.iter_mut().zip(wanted) {
-                    seen.extend(value_at(&entry, field).map(|it| (it, apart.clone())));
+                    let value = value_at(&told, field);
+                    seen.extend(value.map(|it| (it, entry.apart.clone(), entry.traits.clone())));
                 }
             }
-        }
+        });
         ControlFlow::Continue(())
     })?;
     let counts = seen.into_iter().map(|seen| {
         let mut counts = Counts::new();
-        seen.into_iter().for_each(|(value, _)| *counts.entry(value).or_default() += 1);
+        seen.into_iter().for_each(|(value, ..)| *counts.entry(value).or_default() += 1);
         counts
     });
     Ok(counts.collect())
-}
-
-/// Returns an entry in the form that conditions apply to.
-fn entry(list: &List, apart: &str) -> Value {
-    let mut entry = told(list.anchors[0], apart);
-    entry["instances"] = json!({"shared": false});
-    entry
 }
 
 fn value_at(entry: &Value, field: &str) -> Option<String> {

@@ -1,20 +1,23 @@
 //! The lists that can be browsed: the records of their entries, and how they are sorted and shown.
 
 use http::StatusCode;
-use pinakes_store::{Expr, Kind, ListPlace, Txn, View, Wanted, Weight, fold, matches};
+use pinakes_store::{Expr, Kind, ListPlace, Txn, View, Wanted, Weight, matches};
 use serde_json::{Value, json};
 
 use crate::authorities::authority::AUTHORITIES;
-use crate::authorities::listed::authorities;
+use crate::authorities::listed::{HEADINGS, authorities};
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
-use crate::inventory::listed::{call_numbers, classifications, contributors, shelf_key, subjects};
+use crate::inventory::listed::{
+    CALL_NUMBERS, CLASSIFICATIONS, CONTRIBUTORS, SUBJECTS, call_numbers, classifications, contributors,
+    subjects,
+};
 use crate::platform::app::Call;
 use crate::platform::collection::Collection;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
-use crate::platform::listed::{Known, Row, apart_of, shape, told};
+use crate::platform::listed::{Row, Shape};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
@@ -30,8 +33,7 @@ pub(super) struct List {
     /// Fields of entries that are compared as a whole.
     pub(super) whole: &'static [&'static str],
     pub(super) of: fn() -> &'static Collection,
-    /// Computes the sort key of an entry.
-    pub(super) key: fn(&str) -> String,
+    pub(super) shape: Shape,
     pub(super) rows: fn(&Value) -> Vec<Row>,
     /// The field of an entry with its type, for lists that can be limited to types.
     pub(super) type_field: &'static str,
@@ -67,7 +69,7 @@ pub(super) static LISTS: [List; 6] = [
         anchors: &["headingRef"],
         whole: &["authRefType", "headingType", "sourceFileId", "naturalId", "source"],
         of: || &AUTHORITIES,
-        key: fold,
+        shape: HEADINGS,
         rows: authorities,
         type_field: "",
         complete: PLAIN,
@@ -80,7 +82,7 @@ pub(super) static LISTS: [List; 6] = [
         anchors: &["name"],
         whole: &["contributorNameTypeId", "authorityId"],
         of: || &INSTANCES,
-        key: fold,
+        shape: CONTRIBUTORS,
         rows: contributors,
         type_field: "",
         complete: PLAIN,
@@ -93,7 +95,7 @@ pub(super) static LISTS: [List; 6] = [
         anchors: &["value"],
         whole: &["sourceId", "typeId", "authorityId"],
         of: || &INSTANCES,
-        key: fold,
+        shape: SUBJECTS,
         rows: subjects,
         type_field: "",
         complete: PLAIN,
@@ -106,7 +108,7 @@ pub(super) static LISTS: [List; 6] = [
         anchors: &["classificationNumber", "number"],
         whole: &["classificationTypeId"],
         of: || &INSTANCES,
-        key: shelf_key,
+        shape: CLASSIFICATIONS,
         rows: classifications,
         type_field: "classificationTypeId",
         complete: with_title,
@@ -119,7 +121,7 @@ pub(super) static LISTS: [List; 6] = [
         anchors: &["fullCallNumber", "callNumber", "itemEffectiveShelvingOrder", "typedCallNumber"],
         whole: &["callNumberTypeId"],
         of: || &ITEMS,
-        key: shelf_key,
+        shape: CALL_NUMBERS,
         rows: call_numbers,
         type_field: "callNumberTypeId",
         complete: with_title,
@@ -132,7 +134,7 @@ pub(super) static LISTS: [List; 6] = [
         anchors: &["fullCallNumber", "callNumber", "itemEffectiveShelvingOrder"],
         whole: &["callNumberTypeId"],
         of: || &ITEMS,
-        key: shelf_key,
+        shape: CALL_NUMBERS,
         rows: call_numbers,
         type_field: "callNumberTypeId",
         complete: with_title,
@@ -224,16 +226,15 @@ pub(crate) fn headings(
     (skip, limit): (u64, u64),
 ) -> Result<(Vec<Value>, u64), FolioError> {
     let list = &LISTS[0];
-    let mut known = Known::default();
     let n_after = usize::try_from(limit).unwrap_or(usize::MAX);
     let place = ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after, n_skipped: skip };
-    let mut is_wanted = |_: &str, apart: &str| {
-        // The number is the last of the properties in it.
-        let group = shape(apart).split(",\"naturalId\":").next().unwrap_or_default();
-        let shape = if is_by_group { group } else { apart };
-        known.get(shape, || matches(fits, &told(list.anchors[0], apart)))
+    let mut has_traits = |traits: &str| matches(fits, &list.shape.told_by_traits(traits));
+    let mut has = |apart: &str, traits: &str| matches(fits, &list.shape.told(apart, traits));
+    let wanted = match condition {
+        "" => Wanted::All,
+        _ if is_by_group => Wanted::Traits(&mut has_traits),
+        condition => Wanted::Entries { condition, fits: &mut has },
     };
-    let wanted = Wanted { condition, fits: &mut is_wanted };
     let found = view.browse(&AUTHORITIES.kind, list.name, &place, wanted)?;
     let mut rows = Vec::new();
     for listed in found.after.into_iter().take(n_after) {
@@ -241,8 +242,7 @@ pub(crate) fn headings(
         else {
             continue;
         };
-        let shown =
-            (list.rows)(&authority).into_iter().find(|it| apart_of(list.anchors[0], it) == listed.apart);
+        let shown = (list.rows)(&authority).into_iter().find(|it| list.shape.is_of(it, &listed));
         rows.extend(shown.map(|mut it| it.shown["authority"].take()));
     }
     Ok((rows, found.n_entries))

@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::lists::List;
 use crate::platform::error::FolioError;
-use crate::platform::listed::{apart_of, told};
 use crate::search::browse::lists::Item;
 
 /// A position in a list, and how many entries around it are shown.
@@ -80,10 +79,10 @@ impl Window {
 fn item(view: &mut View<'_>, list: &List, listed: Listed) -> Result<Item, FolioError> {
     let body = view.get(&(list.of)().kind, &listed.record)?.map(|it| it.json()).transpose()?;
     let rows = body.map(|it| (list.rows)(&it)).unwrap_or_default();
-    let row = rows.into_iter().find(|it| apart_of(list.anchors[0], it) == listed.apart);
+    let row = rows.into_iter().find(|it| list.shape.is_of(it, &listed));
     let (mut shown, is_counted, gathered) = match row {
         Some(row) => (row.shown, row.is_counted, row.gathered.map(|it| it.0)),
-        None => (told(list.anchors[0], &listed.apart), true, None),
+        None => (list.shape.told(&listed.apart, &listed.traits), true, None),
     };
     if let Some(name) = gathered {
         shown[name] = listed.gathered.into_iter().collect();
