@@ -16,6 +16,7 @@ mod codes;
 mod condition;
 mod decoded;
 mod entries;
+mod first_number;
 mod folder;
 mod found;
 mod lag;

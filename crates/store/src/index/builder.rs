@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tantivy::directory::MmapDirectory;
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
-use tantivy::schema::Field;
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy as _};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
 use super::changes::{Step, has_many, store_identity};
+use super::first_number::use_up_first_number;
 use super::folder::{check_room, covered_of, remove};
 use super::lag::{Covered, Lag, is_near};
 use super::layout::{CUTTER, Layout, Row, fingerprint};
@@ -88,6 +88,8 @@ struct Open {
     commit_took: Duration,
     changed_at: Instant,
     is_published: bool,
+    /// Whether it was checked for merges that an earlier process has left.
+    is_looked_over: bool,
 }
 
 /// Resources of a step.
@@ -274,8 +276,16 @@ impl KindBuilder {
                 // Only changes of other kinds have advanced the number.
                 open.covered = open.taken;
             }
+            let is_idle = IDLE < open.changed_at.elapsed();
+            if is_idle && !std::mem::replace(&mut open.is_looked_over, true) && open.has_to_merge()? {
+                // An earlier process has broken off merges. A commit begins them.
+                let how = Pace { memory_bytes: FOLLOWING_BYTES, is_hurried: false };
+                if open.writer.is_some() || open.begin(&self.layout, how, &self.fingerprint)? {
+                    open.commit(&self.fingerprint)?;
+                }
+            }
             // A command that waits for the index wants its segments merged.
-            if indexes.is_hurried() || IDLE < open.changed_at.elapsed() && !open.is_merging()? {
+            if open.writer.is_some() && (indexes.is_hurried() || is_idle && !open.has_to_merge()?) {
                 open.rest()?;
             }
             open.is_published &= !open.has_merged()?;
@@ -349,6 +359,7 @@ impl KindBuilder {
             commit_took: Duration::ZERO,
             changed_at: now,
             is_published: false,
+            is_looked_over: false,
         })
     }
 
@@ -392,6 +403,33 @@ impl Open {
         Ok(begun.map_err(|_| StoreError::Panicked)??)
     }
 
+    /// Starts a writer; false when the index is already past what this one has taken.
+    fn begin(&mut self, layout: &Layout, how: Pace, fingerprint: &str) -> Result<bool> {
+        self.large = if FOLLOWING_BYTES < how.memory_bytes { Large::take() } else { None };
+        self.is_hurried = how.is_hurried;
+        let memory_bytes = if self.large.is_some() { how.memory_bytes } else { FOLLOWING_BYTES };
+        let n_threads = if FOLLOWING_BYTES < memory_bytes { 2 } else { 1 };
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(n_threads)
+            .memory_budget_per_thread(memory_bytes / n_threads)
+            .num_merge_threads(MERGES)
+            .build();
+        let writer = self.begin_writer(options)?;
+        writer.set_merge_policy(Box::new(merge_policy()));
+        // Another process may have updated the index meanwhile.
+        if let Some(payload) = self.index.load_metas()?.payload {
+            let covered = covered_of(&payload, fingerprint)
+                .ok_or_else(|| StoreError::Index("another program rebuilt it".to_owned()))?;
+            if self.taken < covered {
+                (self.covered, self.taken, self.is_published) = (covered, covered, false);
+                return Ok(false);
+            }
+        }
+        use_up_first_number(&writer, layout.terms);
+        self.writer = Some(writer);
+        Ok(true)
+    }
+
     /// Adds the changes of a step to the index; false when the index is already past the start of the step.
     fn take(
         &mut self,
@@ -401,31 +439,8 @@ impl Open {
         how: Pace,
         fingerprint: &str,
     ) -> Result<bool> {
-        if self.writer.is_none() {
-            self.large = if FOLLOWING_BYTES < how.memory_bytes { Large::take() } else { None };
-            self.is_hurried = how.is_hurried;
-            let memory_bytes = if self.large.is_some() { how.memory_bytes } else { FOLLOWING_BYTES };
-            let n_threads = if FOLLOWING_BYTES < memory_bytes { 2 } else { 1 };
-            let options = IndexWriterOptions::builder()
-                .num_worker_threads(n_threads)
-                .memory_budget_per_thread(memory_bytes / n_threads)
-                .num_merge_threads(MERGES)
-                .build();
-            let writer = self.begin_writer(options)?;
-            let mut policy = LogMergePolicy::default();
-            policy.set_del_docs_ratio_before_merge(DELETED_SHARE);
-            writer.set_merge_policy(Box::new(policy));
-            // Another process may have updated the index meanwhile.
-            if let Some(payload) = self.index.load_metas()?.payload {
-                let covered = covered_of(&payload, fingerprint)
-                    .ok_or_else(|| StoreError::Index("another program rebuilt it".to_owned()))?;
-                if self.taken < covered {
-                    (self.covered, self.taken, self.is_published) = (covered, covered, false);
-                    return Ok(false);
-                }
-            }
-            use_up_first_number(&writer, layout.terms);
-            self.writer = Some(writer);
+        if self.writer.is_none() && !self.begin(layout, how, fingerprint)? {
+            return Ok(false);
         }
         let Some(writer) = &self.writer else { return Ok(false) };
         let forget = |id: &str| {
@@ -503,11 +518,10 @@ impl Open {
         Ok(self.writer.is_some() && self.index.searchable_segment_ids()?.len() < n_segments)
     }
 
-    /// Returns whether segments are to be merged: a writer would be held up if it rested now.
-    fn is_merging(&self) -> Result<bool> {
-        let Some(writer) = &self.writer else { return Ok(false) };
+    /// Returns whether segments are to be merged: a writer that rests waits for that.
+    fn has_to_merge(&self) -> Result<bool> {
         let segments = self.index.searchable_segment_metas()?;
-        Ok(!writer.get_merge_policy().compute_merge_candidates(&segments).is_empty())
+        Ok(!merge_policy().compute_merge_candidates(&segments).is_empty())
     }
 
     /// Releases the writer's threads and memory.
@@ -521,67 +535,11 @@ impl Open {
     }
 }
 
-/// A writer gives its first operation the number of the last commit it found. A deletion with that number is lost if a
-/// merge begins before the next commit and that last commit has changed one of the segments. So the first operation
-/// deletes nothing.
-fn use_up_first_number(writer: &IndexWriter, terms: Field) {
-    writer.delete_term(Term::from_field_bytes(terms, &terms::nobodys_term()));
-}
-
 /// Share of deleted documents from which a segment is rewritten.
 const DELETED_SHARE: f32 = 0.2;
 
-#[cfg(test)]
-mod tests {
-    use tantivy::collector::Count;
-    use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
-    use tantivy::query::TermQuery;
-    use tantivy::schema::{INDEXED, IndexRecordOption, Schema};
-    use tantivy::{Index, IndexWriter, TantivyDocument, Term};
-
-    use super::use_up_first_number;
-
-    /// Regression test: records deleted as the first change after a server start were still in an index.
-    #[test]
-    fn the_first_deletion_of_a_writer_outlives_a_merge() -> tantivy::Result<()> {
-        let mut schema = Schema::builder();
-        let terms = schema.add_bytes_field("terms", INDEXED);
-        let index = Index::create_in_ram(schema.build());
-        let add = |writer: &IndexWriter, from: u64, to: u64| {
-            (from..to).try_for_each(|n| {
-                let mut document = TantivyDocument::default();
-                document.add_bytes(terms, &n.to_be_bytes());
-                writer.add_document(document).map(drop)
-            })
-        };
-        let term = |n: u64| Term::from_field_bytes(terms, &n.to_be_bytes());
-        // Two segments, the smaller of which was changed by the last commit.
-        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15 << 20)?;
-        writer.set_merge_policy(Box::new(NoMergePolicy));
-        for (from, to) in [(0, 50), (50, 60)] {
-            add(&writer, from, to)?;
-            writer.commit()?;
-        }
-        writer.delete_term(term(50));
-        writer.commit()?;
-        writer.wait_merging_threads()?;
-
-        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15 << 20)?;
-        let mut policy = LogMergePolicy::default();
-        policy.set_min_num_segments(2);
-        writer.set_merge_policy(Box::new(policy));
-        use_up_first_number(&writer, terms);
-        writer.delete_term(term(51));
-        add(&writer, 60, 61)?;
-        writer.commit()?;
-        writer.wait_merging_threads()?;
-
-        let searcher = index.reader()?.searcher();
-        assert_eq!(searcher.num_docs(), 59);
-        for (n, n_found) in [(50, 0), (51, 0), (52, 1), (60, 1)] {
-            let query = TermQuery::new(term(n), IndexRecordOption::Basic);
-            assert_eq!(searcher.search(&query, &Count)?, n_found, "{n}");
-        }
-        Ok(())
-    }
+fn merge_policy() -> LogMergePolicy {
+    let mut policy = LogMergePolicy::default();
+    policy.set_del_docs_ratio_before_merge(DELETED_SHARE);
+    policy
 }

@@ -16,7 +16,6 @@ use super::condition::{Segment, failed};
 use super::entries::{BEHIND, END, group_of, parts_bytes, parts_of};
 use super::found::parse;
 use super::layout::KEY;
-use super::set::Set;
 use super::terms;
 use crate::lists::{Wanted, entries_of};
 use crate::session::State;

@@ -30,12 +30,15 @@ fn body(n: u64) -> Value {
 
 type Books = BTreeMap<String, Value>;
 
-/// An entry of a list, in its order, with the records that have it and the gathered values.
-type Entry = ((String, String, String), (BTreeSet<String>, BTreeSet<String>));
+/// Key, distinguishing part and traits of an entry.
+type Parts = (String, String, String);
+
+/// An entry of a list, with the records that have it and the gathered values.
+type Entry = (Parts, (BTreeSet<String>, BTreeSet<String>));
 
 /// Returns all entries of a list in order.
 fn all(books: &Books, list: &str) -> Vec<Entry> {
-    let mut found: BTreeMap<(String, String, String), (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
+    let mut found: BTreeMap<Parts, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for (id, body) in books {
         let entries = BOOK.lists.iter().find(|it| it.name == list).expect("a list").entries;
         entries(body, &mut |entry| {

@@ -102,13 +102,8 @@ mod tests {
         Shape { anchor: "name", traits: &["type", "is"], others: &["id"], key: str::to_owned };
 
     fn check(shown: Value, expected: Value) {
-        let row = Row {
-            text: "key".to_owned(),
-            apart: "a/b".to_owned(),
-            shown,
-            gathered: None,
-            is_counted: true,
-        };
+        let row =
+            Row { text: "key".to_owned(), apart: "a/b".to_owned(), shown, gathered: None, is_counted: true };
         SHAPE.hand_out(vec![row], &mut |entry| {
             assert_eq!(SHAPE.told(&entry.apart, &entry.traits), expected);
         });

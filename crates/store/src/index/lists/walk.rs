@@ -80,7 +80,7 @@ enum From<'r> {
     Terms {
         part: usize,
         prefix: Vec<u8>,
-        stream: TermStreamer<'r>,
+        stream: Box<TermStreamer<'r>>,
     },
     /// Positions of the entries that are left; the current one is the last.
     Others {
@@ -110,7 +110,11 @@ impl Lists<'_> {
                     Way::Backward => range.ge(&prefix).lt(&place).backward(),
                 };
                 let stream = range.into_stream().map_err(failed)?;
-                runs.extend(Run::begin(way, traits, From::Terms { part: number, prefix, stream }));
+                runs.extend(Run::begin(
+                    way,
+                    traits,
+                    From::Terms { part: number, prefix, stream: Box::new(stream) },
+                ));
             }
         }
         let split = self.others.partition_point(|it| it.group.as_slice() < at);
