@@ -39,15 +39,11 @@ impl View<'_> {
     ) -> Result<Browsed> {
         let mut window = Window::of(place);
         let mut known = BTreeSet::new();
-        let entries = kind.lists[number].entries;
-        self.for_each_body(kind, &Query::filter(Expr::All), |id, body| {
-            for entry in entries_of(entries, &body) {
-                if wanted.has_traits(&entry.traits) && wanted.has(|| entry.apart.clone(), &entry.traits) {
-                    known.insert(hash(&entry));
-                    window.add(entry, id);
-                }
+        self.each_entry(kind, number, |entry, id| {
+            if wanted.has_traits(&entry.traits) && wanted.has(|| entry.apart.clone(), &entry.traits) {
+                known.insert(hash(&entry));
+                window.add(entry, id);
             }
-            ControlFlow::Continue(())
         })?;
         Ok(window.finish(known.len() as u64))
     }
@@ -62,16 +58,26 @@ impl View<'_> {
             return Ok(counts);
         }
         let mut counts: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-        let entries = kind.lists[number].entries;
-        self.for_each_body(kind, &Query::filter(Expr::All), |_, body| {
-            for entry in entries_of(entries, &body) {
-                let hash = hash(&entry);
-                counts.entry(entry.traits).or_default().insert(hash);
-            }
-            ControlFlow::Continue(())
+        self.each_entry(kind, number, |entry, _| {
+            let hash = hash(&entry);
+            counts.entry(entry.traits).or_default().insert(hash);
         })?;
         explain::note(|| format!("{} list {list}: all bodies read", kind.name));
         Ok(counts.into_iter().map(|(traits, known)| (traits, known.len() as u64)).collect())
+    }
+
+    /// Passes the entries of all bodies to `visit`, with the id of their record.
+    fn each_entry(
+        &mut self,
+        kind: &'static Kind,
+        list: usize,
+        mut visit: impl FnMut(ListEntry, &str),
+    ) -> Result<()> {
+        let entries = kind.lists[list].entries;
+        self.for_each_body(kind, &Query::filter(Expr::All), |id, body| {
+            entries_of(entries, &body).into_iter().for_each(|it| visit(it, id));
+            ControlFlow::Continue(())
+        })
     }
 }
 

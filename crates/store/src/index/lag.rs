@@ -140,7 +140,7 @@ impl Lag {
         state.waited = state.written;
         loop {
             let now = Instant::now();
-            let end = if state.is_too_far() { most } else { until.min(most) };
+            let end = if state.is_too_far() { most } else { until };
             if end <= now || state.covered.is_empty() {
                 return;
             }

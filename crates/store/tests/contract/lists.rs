@@ -17,7 +17,7 @@ const N_BOOKS: u64 = 420;
 fn body(n: u64) -> Value {
     let name = |n: u64| {
         format!(
-            "{}name {:03}|{}|role {}|type.{}",
+            "{}name {:03}|{}|role {}|[\"type.{}\",null,true]",
             if n.is_multiple_of(3) { "\u{c9}" } else { "e" },
             n % 90,
             n % 2,
@@ -85,7 +85,7 @@ fn check(tenant: &Tenant, books: &Books, engine: &str) {
         let all = all(books, list);
         let filters = [
             Filter::Nothing,
-            Filter::Traits("type.1"),
+            Filter::Traits("[\"type.1\",null,true]"),
             Filter::Traits(""),
             Filter::Traits("none"),
             Filter::Apart("1"),

@@ -61,7 +61,7 @@ impl Shape {
         let mut parts = apart.rsplitn(3, BETWEEN);
         let (others, _, text) = (parts.next(), parts.next(), parts.next());
         let mut told = self.told_by_traits(traits);
-        restore(&mut told, self.others, others.unwrap_or_default());
+        restore(&mut told, self.others, others.map_or("", |it| it));
         told[self.anchor] = text.into();
         told
     }
@@ -81,8 +81,12 @@ fn values(shown: &Value, names: &[&str]) -> String {
     if is_empty { String::new() } else { json!(values).to_string() }
 }
 
+/// Adds fields with the values in a text that [`values`] has made.
 fn restore(told: &mut Value, names: &[&str], values: &str) {
-    let values: Vec<Value> = serde_json::from_str(values).unwrap_or_default();
+    let Ok(values) = serde_json::from_str::<Vec<Value>>(values) else {
+        debug_assert!(values.is_empty(), "{values:?} are no values");
+        return;
+    };
     for (name, value) in names.iter().zip(values).filter(|it| !it.1.is_null()) {
         told[*name] = value;
     }

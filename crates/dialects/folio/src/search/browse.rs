@@ -77,8 +77,7 @@ async fn browse(call: Call, list: &'static List) -> Answer {
         (None, []) => String::new(),
         _ => format!("{types:?} {rest:?}"),
     };
-    let is_about_text =
-        rest.as_ref().is_some_and(|it| speaks_of(it, list.anchors) || speaks_of(it, list.shape.others));
+    let is_about_text = rest.as_ref().is_some_and(|it| list.has_to_look(it));
     let fits = match rest {
         Some(rest) => cql::meaning(&rest, &ROW, &Names { whole: list.whole, ..Names::PLAIN }, &mut |_| {
             Ok::<_, FolioError>(None)
@@ -130,15 +129,6 @@ async fn browse(call: Call, list: &'static List) -> Answer {
         Ok(body)
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
-}
-
-/// Checks whether a condition refers to any of these fields.
-fn speaks_of(node: &Node, names: &[&str]) -> bool {
-    match node {
-        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => speaks_of(a, names) || speaks_of(b, names),
-        Node::Negation(it) => speaks_of(it, names),
-        Node::Clause(clause) => names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)),
-    }
 }
 
 /// The start of a browse: `name >= "x"`, `name < "x"`, or both joined by OR for the entries around it.

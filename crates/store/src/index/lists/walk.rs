@@ -73,18 +73,20 @@ struct Run<'r> {
     traits: usize,
     group: Vec<u8>,
     gathered: Vec<u8>,
-    from: From<'r>,
+    source: Source<'r>,
 }
 
-enum From<'r> {
+enum Source<'r> {
     Terms {
         part: usize,
         prefix: Vec<u8>,
         stream: Box<TermStreamer<'r>>,
     },
-    /// Positions of the entries that are left; the current one is the last.
+    /// Entries that are not in the segments: the position of the current one, and of those that are left, the next one
+    /// last.
     Others {
         all: &'r [Other],
+        at: usize,
         left: Vec<usize>,
     },
 }
@@ -113,7 +115,7 @@ impl Lists<'_> {
                 runs.extend(Run::begin(
                     way,
                     traits,
-                    From::Terms { part: number, prefix, stream: Box::new(stream) },
+                    Source::Terms { part: number, prefix, stream: Box::new(stream) },
                 ));
             }
         }
@@ -131,7 +133,7 @@ impl Lists<'_> {
             }
         }
         for (traits, left) in left.into_iter().enumerate() {
-            runs.extend(Run::begin(way, traits, From::Others { all: &self.others, left }));
+            runs.extend(Run::begin(way, traits, Source::Others { all: &self.others, at: 0, left }));
         }
         let mut passing = Passing::default();
         while let Some(first) = runs.peek() {
@@ -158,22 +160,15 @@ impl Lists<'_> {
 
 impl<'r> Run<'r> {
     /// Returns a run at its first entry; `None` if it has none.
-    fn begin(way: Way, traits: usize, from: From<'r>) -> Option<Self> {
-        let mut run = Self { way, traits, group: Vec::new(), gathered: Vec::new(), from };
-        run.advance_to_first().then_some(run)
-    }
-
-    fn advance_to_first(&mut self) -> bool {
-        match &self.from {
-            From::Terms { .. } => self.advance(),
-            From::Others { .. } => self.read_other(),
-        }
+    fn begin(way: Way, traits: usize, source: Source<'r>) -> Option<Self> {
+        let mut run = Self { way, traits, group: Vec::new(), gathered: Vec::new(), source };
+        run.advance().then_some(run)
     }
 
     /// Moves on to the next entry; false if there is none.
     fn advance(&mut self) -> bool {
-        match &mut self.from {
-            From::Terms { prefix, stream, .. } => {
+        match &mut self.source {
+            Source::Terms { prefix, stream, .. } => {
                 if !stream.advance() {
                     return false;
                 }
@@ -185,26 +180,21 @@ impl<'r> Run<'r> {
                 self.gathered.extend_from_slice(gathered);
                 true
             }
-            From::Others { left, .. } => {
-                left.pop();
-                self.read_other()
+            Source::Others { all, at, left } => {
+                let Some(next) = left.pop() else { return false };
+                *at = next;
+                self.group.clone_from(&all[next].group);
+                true
             }
         }
     }
 
-    fn read_other(&mut self) -> bool {
-        let From::Others { all, left } = &self.from else { return false };
-        let Some(other) = left.last().and_then(|it| all.get(*it)) else { return false };
-        self.group.clone_from(&other.group);
-        true
-    }
-
     fn add_to(&self, passing: &mut Passing) {
-        match &self.from {
-            From::Terms { part, stream, .. } => {
+        match &self.source {
+            Source::Terms { part, stream, .. } => {
                 passing.terms.push((*part, stream.value().clone(), self.gathered.clone()));
             }
-            From::Others { left, .. } => passing.others.extend(left.last()),
+            Source::Others { at, .. } => passing.others.push(*at),
         }
     }
 }

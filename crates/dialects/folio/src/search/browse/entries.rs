@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use pinakes_store::{Expr, Kind, ListPlace, Path, Query, View, Wanted, matches};
 use serde_json::Value;
 
-use super::lists::{LISTS, List};
+use super::lists::{LISTS, List, mentions};
 use crate::inventory::items::ITEMS;
 use crate::platform::cql::{self, Names, Node};
 use crate::platform::error::FolioError;
@@ -78,11 +78,8 @@ impl EntryFacets {
         if wanted.contains(&LOCATION) || mentions(condition, &[LOCATION]) {
             return of_items(view, list, &fits, wanted);
         }
-        let condition = Condition {
-            fits,
-            text: format!("{condition:?}"),
-            is_about_text: mentions(condition, list.anchors) || mentions(condition, list.shape.others),
-        };
+        let condition =
+            Condition { fits, text: format!("{condition:?}"), is_about_text: list.has_to_look(condition) };
         wanted.iter().map(|field| counted(view, list, &condition, field)).collect()
     }
 }
@@ -94,15 +91,6 @@ struct Condition {
     text: String,
     /// Whether it depends on the text of an entry.
     is_about_text: bool,
-}
-
-/// Checks whether a condition refers to any of these fields.
-fn mentions(node: &Node, names: &[&str]) -> bool {
-    match node {
-        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => mentions(a, names) || mentions(b, names),
-        Node::Negation(it) => mentions(it, names),
-        Node::Clause(clause) => names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)),
-    }
 }
 
 /// Counts the values of a field in the entries of a list that satisfy a condition.

@@ -15,6 +15,7 @@ use crate::inventory::listed::{
 };
 use crate::platform::app::Call;
 use crate::platform::collection::Collection;
+use crate::platform::cql::Node;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::listed::{Row, Shape};
@@ -143,6 +144,11 @@ pub(super) static LISTS: [List; 6] = [
 ];
 
 impl List {
+    /// Returns whether a condition is decided by looking at each entry: it concerns more than their traits.
+    pub(super) fn has_to_look(&self, condition: &Node) -> bool {
+        mentions(condition, self.anchors) || mentions(condition, self.shape.others)
+    }
+
     /// Returns the ids of the types in a part of the list, as the tenant has chosen them; none for all. Errors: 400
     /// for an unknown part.
     pub(super) fn types(&self, view: &mut View<'_>, option: &str) -> Result<Vec<String>, FolioError> {
@@ -152,6 +158,15 @@ impl List {
         let config = config_of(view, name, options, option)?;
         let types = config.get("typeIds").and_then(Value::as_array).into_iter().flatten();
         Ok(types.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+}
+
+/// Checks whether a condition refers to any of these fields.
+pub(super) fn mentions(node: &Node, names: &[&str]) -> bool {
+    match node {
+        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => mentions(a, names) || mentions(b, names),
+        Node::Negation(it) => mentions(it, names),
+        Node::Clause(clause) => names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)),
     }
 }
 
