@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use pinakes_store::{Catalogue, Document, Expr, Limits, Location, Query, Result, StoreError, Tenant, Txn};
 use serde_json::{Value as Json, json};
 
-use crate::engines::{Place, engines, read};
+use crate::engines::{Place, engines, eventually, read, sqlite};
 use crate::kinds::{ALL, ITEM, PLAIN};
 
 const ROUNDS: u64 = 20;
@@ -32,28 +32,45 @@ fn acknowledged_writes_survive_a_kill() {
                 // The server rebuilds its indexes while it is killed.
                 std::fs::remove_dir_all(search_folder(&place)).ok();
             }
-            let mut child = start(&place.location, round);
-            let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-            let enough = FEWEST_ACKNOWLEDGED + round * 13 % 60;
-            let mut n = 0;
-            for line in lines.map_while(std::io::Result::ok) {
-                // The test harness writes lines of its own, and our first line may follow one of them without a line
-                // break.
-                let Some((_, name)) = line.split_once("ack ") else { continue };
-                acknowledged.insert(name.to_owned());
-                n += 1;
-                if n == enough {
-                    child.kill().expect("a kill");
-                }
-            }
-            child.wait().expect("an end");
-            assert!(enough <= n, "{}: the server stopped by itself after {n}", place.engine);
+            acknowledged.extend(write_and_kill(&place, round));
             look(&place.tenant(ALL), &acknowledged, place.engine);
         }
         if place.engine == "sqlite" {
             assert!(search_folder(&place).join("item/meta.json").exists(), "no index was killed");
         }
     }
+}
+
+#[test]
+fn what_a_kill_leaves_in_the_log_is_moved_to_the_file_without_another_write() {
+    let place = sqlite();
+    let acknowledged = write_and_kill(&place, 0);
+    let file = || std::fs::read(place.file("t")).expect("the file");
+    let before = file();
+    let tenant = place.tenant(ALL);
+    eventually(|| file() != before);
+    look(&tenant, &acknowledged, place.engine);
+}
+
+/// Starts a server and kills it while it writes; returns what it has acknowledged.
+fn write_and_kill(place: &Place, round: u64) -> HashSet<String> {
+    let mut child = start(&place.location, round);
+    let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let enough = FEWEST_ACKNOWLEDGED + round * 13 % 60;
+    let mut acknowledged = HashSet::new();
+    let mut n = 0;
+    for line in lines.map_while(std::io::Result::ok) {
+        // The test harness writes lines of its own, and our first line may follow one of them without a line break.
+        let Some((_, name)) = line.split_once("ack ") else { continue };
+        acknowledged.insert(name.to_owned());
+        n += 1;
+        if n == enough {
+            child.kill().expect("a kill");
+        }
+    }
+    child.wait().expect("an end");
+    assert!(enough <= n, "{}: the server stopped by itself after {n}", place.engine);
+    acknowledged
 }
 
 fn search_folder(place: &Place) -> PathBuf {

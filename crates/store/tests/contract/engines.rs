@@ -1,6 +1,7 @@
 //! Fresh catalogues, one per engine.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use pinakes_store::{Catalogue, Kind, Limits, Location, Result, StoreError, Tenant, Txn, View};
 use tempfile::TempDir;
@@ -138,5 +139,14 @@ impl Held {
     /// Ends the transaction.
     pub(crate) fn release(&self) {
         self.runtime.block_on(self.client.batch_execute("COMMIT")).expect("an end");
+    }
+}
+
+/// Polls until the condition holds; a minute is longer than any machine needs.
+pub(crate) fn eventually(is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it did not come to be");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }

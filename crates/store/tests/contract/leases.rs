@@ -4,12 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use pinakes_store::{Lease, Limits, StoreError, Tenant};
 use serde_json::json;
 
-use crate::engines::{engines, on_each, read, refused, write};
+use crate::engines::{engines, eventually, on_each, read, refused, write};
 use crate::kinds::{ALL, PLAIN};
 
 /// Longer than any test runs.
@@ -24,15 +23,6 @@ fn queue(tenant: &Tenant, ids: &'static [&'static str]) {
 
 fn take(tenant: &Tenant, owner: &'static str, for_ms: u32) -> Option<Lease> {
     write(tenant, move |txn| txn.take_lease(QUEUE, owner, for_ms))
-}
-
-/// Polls until the condition holds; a minute is longer than any machine needs.
-fn eventually(is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it did not come to be");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 fn is_lost(error: &StoreError) -> bool {
