@@ -19,6 +19,8 @@ mod entries;
 mod first_number;
 mod folder;
 mod found;
+mod hashes;
+mod infos;
 mod lag;
 mod layout;
 mod lists;
@@ -36,13 +38,14 @@ mod values;
 mod waiting;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tantivy::Searcher;
+use tantivy::index::SegmentId;
 
 pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE};
 pub(crate) use self::changes::{MANY_RECORDS, store_identity};
@@ -107,6 +110,10 @@ impl Snapshot {
     pub(crate) fn n_documents(&self) -> u64 {
         self.searcher.num_docs()
     }
+
+    fn segments(&self) -> HashSet<SegmentId> {
+        self.searcher.segment_readers().iter().map(|it| it.segment_id()).collect()
+    }
 }
 
 /// Wakes the builder.
@@ -144,7 +151,7 @@ impl Indexes {
             is_hurried: AtomicBool::new(false),
             standing: Mutex::default(),
             lag: Arc::default(),
-            decoded: Arc::default(),
+            decoded: Arc::new(Decoded::of_tenant()),
         })
     }
 
@@ -156,10 +163,16 @@ impl Indexes {
     fn publish(&self, kind: &'static Kind, snapshot: Option<Snapshot>) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = (**current).clone();
+        let mut obsolete = current.get(kind.name).map(|it| it.segments()).unwrap_or_default();
         match snapshot {
-            Some(snapshot) => changed.insert(kind.name, Arc::new(snapshot)),
-            None => changed.remove(kind.name),
-        };
+            Some(snapshot) => {
+                let segments = snapshot.segments();
+                obsolete.retain(|it| !segments.contains(it));
+                changed.insert(kind.name, Arc::new(snapshot));
+            }
+            None => drop(changed.remove(kind.name)),
+        }
+        self.decoded.forget(&obsolete);
         *current = Arc::new(changed);
         self.published.notify_all();
     }
@@ -232,6 +245,7 @@ impl Indexes {
         self.bell.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
         self.rung.notify_all();
         self.lag.release();
+        self.current().values().for_each(|it| self.decoded.forget(&it.segments()));
     }
 
     fn is_closed(&self) -> bool {

@@ -16,14 +16,15 @@ use std::sync::Arc;
 
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
-use tantivy::schema::IndexRecordOption;
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::termdict::TermDictionary;
-use tantivy::{Searcher, SegmentReader, Term};
+use tantivy::{Searcher, SegmentReader};
 
 pub(super) use self::bounds::Bounds;
 pub(super) use self::paths::PathTexts;
 use self::span::Span;
 use super::decoded::{Decoded, What};
+use super::hashes::Hashes;
 use super::layout::{INSTANTS, Layout};
 use super::set::Set;
 use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm};
@@ -85,6 +86,11 @@ impl<'s> Segment<'s> {
         let what = What::Alive { n_deleted: self.reader.num_deleted_docs() };
         let set = self.decoded.set(self.reader.segment_id(), what, read)?;
         Ok(Set::clone(&set))
+    }
+
+    /// Returns the sorted hashes of a column of list entries.
+    pub(super) fn hashes(&self, column: &str, read: impl FnOnce() -> Result<Hashes>) -> Result<Arc<Hashes>> {
+        self.decoded.hashes(self.reader.segment_id(), column, read)
     }
 
     /// Returns the documents with a term.
@@ -159,7 +165,13 @@ impl<'s> Segment<'s> {
     }
 
     fn info(&self, term: &[u8]) -> Result<Option<TermInfo>> {
-        self.terms.get_term_info(&Term::from_field_bytes(self.layout.terms, term)).map_err(failed)
+        self.info_in(&self.terms, self.layout.terms, term)
+    }
+
+    /// Returns where the documents of a field's term are.
+    fn info_in(&self, terms: &InvertedIndexReader, field: Field, term: &[u8]) -> Result<Option<TermInfo>> {
+        let look_up = || terms.terms().get(term).map_err(failed);
+        self.decoded.info(self.reader.segment_id(), field, term, look_up)
     }
 
     /// Calls `visit` with each document that has a term.

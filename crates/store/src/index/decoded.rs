@@ -1,17 +1,26 @@
-//! What is kept decoded of segments, which never change: the documents of frequent terms, as the same types, groups,
-//! places and words are asked for again and again; the documents that are not deleted; and columns of whole numbers, by
-//! which almost every list is narrowed or sorted.
+//! What is kept decoded of segments, which never change: the documents of frequent terms, and where those of others are,
+//! as the same types, groups, places and words are asked for again and again; the documents that are not deleted; columns
+//! of whole numbers, by which almost every list is narrowed or sorted; and the sorted hashes by which entries of browse
+//! lists are counted.
+//!
+//! There is room for all tenants of a process together, a share of its memory: a tenant that is asked most has most of it.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use tantivy::columnar::Column;
 use tantivy::index::SegmentId;
+use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
 use super::codes::Codes;
+use super::hashes::Hashes;
+use super::infos::{Infos, Place};
 use super::recent::{Recent, Room};
 use super::set::Set;
 use crate::Result;
+use crate::memory::limit_bytes;
 
 /// A term is frequent if at least one in so many documents has it: then its set takes no more than two bytes for each.
 const SHARE: u32 = 64;
@@ -19,16 +28,28 @@ const SHARE: u32 = 64;
 const FREQUENT_DOCUMENTS_MIN: u32 = 4_096;
 /// Documents below which looking a column's values up is as quick as decoding it.
 const COLUMN_DOCUMENTS_MIN: u32 = 256;
-/// The sets kept for a tenant.
-const ROOM_FOR_SETS: Room = Room { n_bytes: 32 << 20, n_values: 1_024, n_looks: 0 };
-/// The columns kept for a tenant.
-const ROOM_FOR_COLUMNS: Room = Room { n_bytes: 32 << 20, n_values: 1_024, n_looks: 1_000 };
+/// The sets, the columns, the hashes and the terms each take at most one part in so many of the process's memory.
+const SHARE_OF_MEMORY: u64 = 64;
+/// What each may take in any case: the share of a small machine would hold no column of a million values.
+const BYTES_MIN: u64 = 32 << 20;
+/// Number of sets that are kept, and likewise of columns and of hashes.
+const VALUES: usize = 4_096;
+/// Number of look-ups after which a column that they did not ask for makes room for another.
+const COLUMN_LOOKS: u64 = 1_000;
 
-/// Sets and columns, decoded.
-#[derive(Debug)]
+/// Sets, columns, hashes and terms, decoded.
 pub(super) struct Decoded {
-    sets: Recent<(SegmentId, What), Set>,
-    columns: Recent<(SegmentId, String), Codes>,
+    /// Number of the tenant. Files may be copies of each other's: then their segments have the same ids, but not the same
+    /// deleted documents.
+    tenant: u64,
+    kept: Arc<Kept>,
+}
+
+struct Kept {
+    sets: Recent<(Place, What), Set>,
+    columns: Recent<(Place, String), Codes>,
+    hashes: Recent<(Place, String), Hashes>,
+    infos: Infos,
 }
 
 /// What the documents of a set have in common.
@@ -43,16 +64,61 @@ pub(super) enum What {
     },
 }
 
-impl Default for Decoded {
-    fn default() -> Self {
-        Self { sets: Recent::new(ROOM_FOR_SETS), columns: Recent::new(ROOM_FOR_COLUMNS) }
+static KEPT: LazyLock<Arc<Kept>> =
+    LazyLock::new(|| Arc::new(Kept::within(n_bytes_of(limit_bytes().unwrap_or(0)))));
+/// Number of tenants so far.
+static TENANTS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how much is kept of each where the process may use so much memory.
+fn n_bytes_of(memory_bytes: u64) -> usize {
+    usize::try_from(BYTES_MIN.max(memory_bytes / SHARE_OF_MEMORY)).unwrap_or(usize::MAX)
+}
+
+impl Kept {
+    fn within(n_bytes: usize) -> Self {
+        let room = Room { n_bytes, n_values: VALUES, n_looks: 0 };
+        Self {
+            sets: Recent::new(room),
+            columns: Recent::new(Room { n_looks: COLUMN_LOOKS, ..room }),
+            hashes: Recent::new(room),
+            infos: Infos::within(n_bytes),
+        }
     }
 }
 
 impl Decoded {
+    /// Returns what is kept of another tenant: nothing yet.
+    pub(super) fn of_tenant() -> Self {
+        Self::in_kept(KEPT.clone())
+    }
+
+    fn in_kept(kept: Arc<Kept>) -> Self {
+        Self { tenant: TENANTS.fetch_add(1, Ordering::Relaxed), kept }
+    }
+
+    /// Lets go of what is kept of segments that are no longer in use.
+    pub(super) fn forget(&self, segments: &HashSet<SegmentId>) {
+        let is_meant = |place: &Place| place.0 == self.tenant && segments.contains(&place.1);
+        self.kept.sets.forget(|(place, _)| is_meant(place));
+        self.kept.columns.forget(|(place, _)| is_meant(place));
+        self.kept.hashes.forget(|(place, _)| is_meant(place));
+    }
+
     /// Returns whether a set of so many documents is worth keeping.
     pub(super) fn is_frequent(n_documents: u32, max_doc: u32) -> bool {
         FREQUENT_DOCUMENTS_MIN.max(max_doc / SHARE) <= n_documents
+    }
+
+    /// Returns where the documents of a term of a segment's field are, `None` if no document has it; looks it up if that is
+    /// not kept.
+    pub(super) fn info(
+        &self,
+        segment: SegmentId,
+        field: Field,
+        term: &[u8],
+        look_up: impl FnOnce() -> Result<Option<TermInfo>>,
+    ) -> Result<Option<TermInfo>> {
+        self.kept.infos.get((self.tenant, segment), field, term, look_up)
     }
 
     /// Returns a set of a segment's documents, decoding them if they are not kept.
@@ -62,18 +128,34 @@ impl Decoded {
         what: What,
         decode: impl FnOnce() -> Result<Set>,
     ) -> Result<Arc<Set>> {
-        let key = (segment, what);
-        if let Some(set) = self.sets.get(&key) {
+        let key = ((self.tenant, segment), what);
+        if let Some(set) = self.kept.sets.get(&key) {
             return Ok(set);
         }
         let set = Arc::new(decode()?);
-        self.sets.keep(key, set.clone());
+        self.kept.sets.keep(key, set.clone());
         Ok(set)
+    }
+
+    /// Returns the sorted hashes of a column of list entries, reading and sorting them if they are not kept.
+    pub(super) fn hashes(
+        &self,
+        segment: SegmentId,
+        column: &str,
+        read: impl FnOnce() -> Result<Hashes>,
+    ) -> Result<Arc<Hashes>> {
+        let key = ((self.tenant, segment), column.to_owned());
+        if let Some(hashes) = self.kept.hashes.get(&key) {
+            return Ok(hashes);
+        }
+        let hashes = Arc::new(read()?);
+        self.kept.hashes.keep(key, hashes.clone());
+        Ok(hashes)
     }
 
     /// Returns a column of a segment if it is kept.
     pub(super) fn kept_column(&self, segment: SegmentId, name: &str) -> Option<Arc<Codes>> {
-        self.columns.get(&(segment, name.to_owned()))
+        self.kept.columns.get(&((self.tenant, segment), name.to_owned()))
     }
 
     /// Decodes a column of a segment, of which the values of `n_wanted` documents are needed, and keeps it. `None` if it is
@@ -86,12 +168,12 @@ impl Decoded {
         n_wanted: u64,
     ) -> Option<Arc<Codes>> {
         if n_wanted < u64::from(COLUMN_DOCUMENTS_MIN.max(column.num_docs() / SHARE))
-            || !self.columns.has_room(Codes::n_bytes_at_most(column))
+            || !self.kept.columns.has_room(Codes::n_bytes_at_most(column))
         {
             return None;
         }
         let codes = Arc::new(Codes::of(column)?);
-        self.columns.keep((segment, name.to_owned()), codes.clone());
+        self.kept.columns.keep(((self.tenant, segment), name.to_owned()), codes.clone());
         Some(codes)
     }
 }
@@ -108,7 +190,8 @@ mod tests {
 
     #[test]
     fn sets_are_decoded_once_and_kept_apart() {
-        let decoded = Decoded::default();
+        let kept = Arc::new(Kept::within(1 << 20));
+        let decoded = Decoded::in_kept(kept.clone());
         let (a, b) = (SegmentId::generate_random(), SegmentId::generate_random());
         let of = |doc: u32| {
             move || {
@@ -133,6 +216,25 @@ mod tests {
             let again = decoded.set(*segment, what.clone(), || panic!("decoded twice")).expect("a set");
             assert_eq!(again, set);
         }
+        let copy = Decoded::in_kept(kept);
+        let other = copy.set(a, term(FIELD, "x"), of(9)).expect("a set");
+        assert!(other.has(9) && !other.has(0), "a tenant whose file is a copy has sets of its own");
+        copy.forget(&HashSet::from([b]));
+        decoded.forget(&HashSet::from([a]));
+        for (doc, (segment, what)) in sets.iter().enumerate() {
+            let (mut is_decoded, doc) = (false, u32::try_from(doc).expect("fits"));
+            let decode = || {
+                is_decoded = true;
+                of(doc)()
+            };
+            decoded.set(*segment, what.clone(), decode).expect("a set");
+            assert_eq!(is_decoded, *segment == a, "{what:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_those_of_the_memory_and_of_the_segment() {
+        assert_eq!([0, 1 << 30, 24 << 30].map(n_bytes_of), [32 << 20, 32 << 20, 384 << 20]);
         assert!(!Decoded::is_frequent(4_095, 5_000) && Decoded::is_frequent(4_096, 5_000));
         assert!(!Decoded::is_frequent(15_000, 1_000_000) && Decoded::is_frequent(16_000, 1_000_000));
     }

@@ -1,6 +1,7 @@
 //! Browsable lists from the index: a term for each entry of a record, in list order below its traits, so that a position
 //! is looked up and the entries around it are read from there in both directions.
 
+mod backward;
 mod counts;
 pub(super) mod known;
 mod walk;
@@ -49,9 +50,14 @@ pub(crate) fn list_traits(
 ) -> Result<Option<BTreeMap<String, u64>>> {
     let Some(snapshot) = snapshot_of(view, kind) else { return Ok(None) };
     let Some(lists) = Lists::of(&snapshot, view, kind, list)? else { return Ok(None) };
-    let counts = lists.counts(view)?;
-    let found = lists.traits.iter().cloned().zip(counts.iter().copied()).filter(|it| it.1 != 0);
-    Ok(Some(found.collect()))
+    let mut found = BTreeMap::new();
+    for (number, traits) in lists.traits.iter().enumerate() {
+        let n_entries = lists.count(view, number)?;
+        if n_entries != 0 {
+            found.insert(traits.clone(), n_entries);
+        }
+    }
+    Ok(Some(found))
 }
 
 fn snapshot_of(view: &View<'_>, kind: &Kind) -> Option<Arc<Snapshot>> {
@@ -103,7 +109,8 @@ impl<'s> Lists<'s> {
                 within = within.without(&unlisted);
             }
             let is_whole = within.len() == u64::from(segment.reader().max_doc());
-            parts.push(Part { segment, within, is_whole, traits: Vec::new() });
+            let changed = segment.alive()?.without(&within);
+            parts.push(Part { segment, within, changed, is_whole, traits: Vec::new() });
         }
         others.sort_unstable();
         let own = traits_by_segment(snapshot, number, &parts)?;

@@ -88,6 +88,13 @@ impl<K: Clone + Eq + Hash, V: Measured> Recent<K, V> {
         kept.values.insert(key, Used { value, at });
     }
 
+    /// Lets go of the values whose keys are named.
+    pub(super) fn forget(&self, is_named: impl Fn(&K) -> bool) {
+        let mut kept = self.lock();
+        let named: Vec<K> = kept.values.keys().filter(|key| is_named(key)).cloned().collect();
+        named.iter().for_each(|key| kept.take(key));
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept<K, V>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,6 +146,17 @@ mod tests {
         check(room, &[("a", 4), ("b", 4), ("c", 10)], &["c"]);
         check(room, &[("a", 4), ("b", 11)], &["a"]);
         check(room, &[("a", 1), ("b", 1), ("c", 1), ("d", 1)], &["b", "c", "d"]);
+    }
+
+    #[test]
+    fn forgotten_values_make_room() {
+        let recent = Recent::new(Room { n_bytes: 10, n_values: 3, n_looks: 1_000 });
+        recent.keep("a", Arc::new(vec![0; 5]));
+        recent.keep("b", Arc::new(vec![0; 5]));
+        assert!(!recent.has_room(1));
+        recent.forget(|key| *key == "a");
+        assert!(recent.get(&"a").is_none() && recent.get(&"b").is_some());
+        assert!(recent.has_room(5) && !recent.has_room(6));
     }
 
     #[test]

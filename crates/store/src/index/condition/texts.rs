@@ -3,7 +3,7 @@
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _};
 use tantivy::{DocSet as _, TERMINATED, Term};
 
-use super::{Bounds, Segment, bytes, each_posting, failed};
+use super::{Bounds, Segment, bytes, each_posting};
 use crate::index::decoded::{Decoded, What};
 use crate::index::set::Set;
 use crate::index::terms::{self, BEGIN_BYTES, TEXT_BYTES, Tag, TextTerm, WORD_BYTES};
@@ -129,9 +129,9 @@ impl Segment<'_> {
     }
 
     /// Returns the documents whose text has a word.
-    fn with_word(&self, word: &str, term: &Term) -> Result<Set> {
+    fn with_word(&self, word: &str) -> Result<Set> {
         let text = self.reader.inverted_index(self.layout.text)?;
-        let Some(info) = text.get_term_info(term).map_err(failed)? else {
+        let Some(info) = self.info_in(&text, self.layout.text, word.as_bytes())? else {
             return Ok(Set::empty(self.max_doc));
         };
         let decode = || {
@@ -148,10 +148,10 @@ impl Segment<'_> {
     }
 
     fn with_phrase(&self, phrase: &[String]) -> Result<Set> {
-        let terms: Vec<Term> = phrase.iter().map(|it| Term::from_field_text(self.layout.text, it)).collect();
-        if let ([word], [term]) = (phrase, terms.as_slice()) {
-            return self.with_word(word, term);
+        if let [word] = phrase {
+            return self.with_word(word);
         }
+        let terms = phrase.iter().map(|it| Term::from_field_text(self.layout.text, it)).collect();
         let mut set = Set::empty(self.max_doc);
         let query = PhraseQuery::new(terms);
         let weight = query.weight(EnableScoring::disabled_from_searcher(self.searcher))?;

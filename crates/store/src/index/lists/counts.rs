@@ -1,11 +1,17 @@
 //! The number of entries of a list: from columns with a hash of each entry of a record, a column for the entries with the
 //! same traits.
+//!
+//! The entries of a whole snapshot are counted once. Records changed since are then told from it by looking up the hashes
+//! of their entries, so that a change does not cost another count.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::known::Known;
+use super::known::{Known, Tally};
 use super::walk::{Lists, Part, Way};
 use crate::index::entries::{hash_column, hash_of};
+use crate::index::hashes::{Hashes, n_in_any};
+use crate::index::set::Set;
 use crate::index::values::each_value;
 use crate::lists::Wanted;
 use crate::{Result, View};
@@ -22,8 +28,8 @@ impl Lists<'_> {
         wanted: &mut Wanted<'_>,
     ) -> Result<u64> {
         let Wanted::Entries { condition, .. } = wanted else {
-            let counts = self.counts(view)?;
-            return Ok(counts.iter().zip(selected).filter(|it| *it.1).map(|it| *it.0).sum());
+            let all = (0..self.traits.len()).filter(|it| selected[*it]);
+            return all.map(|traits| self.count(view, traits)).sum();
         };
         let key = (self.number, (*condition).to_owned());
         if self.is_current
@@ -48,37 +54,49 @@ impl Lists<'_> {
         Ok(n)
     }
 
-    /// Counts the entries with each of all traits.
-    pub(super) fn counts(&self, view: &View<'_>) -> Result<Arc<Vec<u64>>> {
-        if self.is_current
-            && let Some(counts) = self.known().counts.get(&self.number)
-        {
-            return Ok(counts.clone());
+    /// Counts the entries with traits, by their position.
+    pub(super) fn count(&self, view: &View<'_>, traits: usize) -> Result<u64> {
+        let column = hash_column(self.number, &self.traits[traits]);
+        let parts: Vec<&Part<'_>> = self.parts.iter().filter(|it| it.traits.contains(&traits)).collect();
+        let tally = self.tally(view, &parts, traits, &column)?;
+        let taken = parts.iter().map(|it| it.hashes_of(&column, &it.changed)).collect::<Result<Vec<_>>>()?;
+        let others = self.others.iter().filter(|it| it.traits == self.traits[traits]);
+        let added: BTreeSet<i64> = others.map(|it| hash_of(&it.group)).collect();
+        let mut changed: Vec<i64> = taken.iter().flat_map(Hashes::distinct).chain(&added).copied().collect();
+        if changed.is_empty() {
+            return Ok(tally.n_entries);
         }
-        let mut hashes: Vec<Vec<i64>> = vec![Vec::new(); self.traits.len()];
-        for other in &self.others {
-            if let Ok(at) = self.traits.binary_search(&other.traits) {
-                hashes[at].push(hash_of(&other.group));
-            }
+        changed.sort_unstable();
+        changed.dedup();
+        let own = parts.iter().map(|it| it.hashes(&column)).collect::<Result<Vec<_>>>()?;
+        let mut n = tally.n_entries;
+        for hash in changed {
+            let n_times = |all: &[Hashes]| all.iter().map(|it| u64::from(it.n_times(hash))).sum::<u64>();
+            let n_ever: u64 = own.iter().map(|it| u64::from(it.n_times(hash))).sum();
+            let n_before = n_ever - n_times(&tally.gone);
+            let is_there = n_times(&taken) < n_before || added.contains(&hash);
+            n = n + u64::from(is_there) - u64::from(n_before != 0);
         }
-        for part in &self.parts {
-            for traits in &part.traits {
-                view.check_pace()?;
-                part.add_hashes(&hash_column(self.number, &self.traits[*traits]), &mut hashes[*traits])?;
-            }
+        Ok(n)
+    }
+
+    /// Counts the entries of the snapshot.
+    fn tally(&self, view: &View<'_>, parts: &[&Part<'_>], traits: usize, column: &str) -> Result<Arc<Tally>> {
+        let key = (self.number, self.traits[traits].clone());
+        if let Some(tally) = self.known().tallies.get(&key) {
+            return Ok(tally.clone());
         }
-        let mut counts = Vec::with_capacity(hashes.len());
-        for mut hashes in hashes {
+        let (mut own, mut gone) = (Vec::new(), Vec::new());
+        for part in parts {
             view.check_pace()?;
-            hashes.sort_unstable();
-            hashes.dedup();
-            counts.push(hashes.len() as u64);
+            own.push(part.hashes(column)?);
+            gone.push(part.hashes_of(column, &part.segment.alive()?.complement())?);
         }
-        let counts = Arc::new(counts);
-        if self.is_current {
-            self.known().counts.insert(self.number, counts.clone());
-        }
-        Ok(counts)
+        view.check_pace()?;
+        let n_entries = n_in_any(own.iter().zip(&gone).map(|(own, gone)| own.without(gone)).collect());
+        let tally = Arc::new(Tally { n_entries, gone });
+        self.known().tallies.insert(key, tally.clone());
+        Ok(tally)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -87,15 +105,22 @@ impl Lists<'_> {
 }
 
 impl Part<'_> {
-    fn add_hashes(&self, column: &str, hashes: &mut Vec<i64>) -> Result<()> {
-        let Some(column) = self.segment.reader().fast_fields().column_opt::<i64>(column)? else {
-            return Ok(());
-        };
-        if self.is_whole {
-            hashes.extend(column.values.iter());
-        } else {
-            each_value(&column, &self.within, |_, it| hashes.push(it));
+    /// Returns the hashes of all documents, deleted ones included.
+    fn hashes(&self, column: &str) -> Result<Arc<Hashes>> {
+        self.segment.hashes(column, || {
+            let column = self.segment.reader().fast_fields().column_opt::<i64>(column)?;
+            Ok(Hashes::of(column.map(|it| it.values.iter().collect()).unwrap_or_default()))
+        })
+    }
+
+    /// Returns the hashes of some documents.
+    fn hashes_of(&self, column: &str, documents: &Set) -> Result<Hashes> {
+        let mut values = Vec::new();
+        if !documents.is_empty()
+            && let Some(column) = self.segment.reader().fast_fields().column_opt::<i64>(column)?
+        {
+            each_value(&column, documents, |_, it| values.push(it));
         }
-        Ok(())
+        Ok(Hashes::of(values))
     }
 }

@@ -8,6 +8,7 @@ use std::collections::binary_heap::PeekMut;
 use tantivy::postings::TermInfo;
 use tantivy::termdict::TermStreamer;
 
+use super::backward::Backward;
 use crate::index::Snapshot;
 use crate::index::condition::{Segment, failed};
 use crate::index::entries::{parts_bytes, traits_prefix};
@@ -32,6 +33,8 @@ pub(super) struct Lists<'s> {
 pub(super) struct Part<'s> {
     pub(super) segment: Segment<'s>,
     pub(super) within: Set,
+    /// Documents that are neither deleted nor relevant.
+    pub(super) changed: Set,
     pub(super) is_whole: bool,
     /// Which traits it has, by their positions among all.
     pub(super) traits: Vec<usize>,
@@ -77,10 +80,15 @@ struct Run<'r> {
 }
 
 enum Source<'r> {
-    Terms {
+    Forward {
         part: usize,
         prefix: Vec<u8>,
         stream: Box<TermStreamer<'r>>,
+    },
+    Backward {
+        part: usize,
+        prefix: Vec<u8>,
+        terms: Backward<'r>,
     },
     /// Entries that are not in the segments: the position of the current one, and of those that are left, the next one
     /// last.
@@ -106,17 +114,18 @@ impl Lists<'_> {
                 let prefix = traits_prefix(self.number, &self.traits[traits]);
                 let mut place = prefix.clone();
                 place.extend_from_slice(at);
-                let range = part.segment.all_terms().range();
-                let range = match way {
-                    Way::Forward => range.ge(&place),
-                    Way::Backward => range.ge(&prefix).lt(&place).backward(),
+                let terms = part.segment.all_terms();
+                let source = match way {
+                    Way::Forward => {
+                        let stream = Box::new(terms.range().ge(&place).into_stream().map_err(failed)?);
+                        Source::Forward { part: number, prefix, stream }
+                    }
+                    Way::Backward => {
+                        let terms = Backward::begin(terms, &prefix, &place)?;
+                        Source::Backward { part: number, prefix, terms }
+                    }
                 };
-                let stream = range.into_stream().map_err(failed)?;
-                runs.extend(Run::begin(
-                    way,
-                    traits,
-                    Source::Terms { part: number, prefix, stream: Box::new(stream) },
-                ));
+                runs.extend(Run::begin(way, traits, source)?);
             }
         }
         let split = self.others.partition_point(|it| it.group.as_slice() < at);
@@ -133,7 +142,7 @@ impl Lists<'_> {
             }
         }
         for (traits, left) in left.into_iter().enumerate() {
-            runs.extend(Run::begin(way, traits, Source::Others { all: &self.others, at: 0, left }));
+            runs.extend(Run::begin(way, traits, Source::Others { all: &self.others, at: 0, left })?);
         }
         let mut passing = Passing::default();
         while let Some(first) = runs.peek() {
@@ -146,7 +155,7 @@ impl Lists<'_> {
                     break;
                 }
                 run.add_to(&mut passing);
-                if !run.advance() {
+                if !run.advance()? {
                     PeekMut::pop(run);
                 }
             }
@@ -160,43 +169,57 @@ impl Lists<'_> {
 
 impl<'r> Run<'r> {
     /// Returns a run at its first entry; `None` if it has none.
-    fn begin(way: Way, traits: usize, source: Source<'r>) -> Option<Self> {
+    fn begin(way: Way, traits: usize, source: Source<'r>) -> Result<Option<Self>> {
         let mut run = Self { way, traits, group: Vec::new(), gathered: Vec::new(), source };
-        run.advance().then_some(run)
+        Ok(run.advance()?.then_some(run))
     }
 
     /// Moves on to the next entry; false if there is none.
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self) -> Result<bool> {
         match &mut self.source {
-            Source::Terms { prefix, stream, .. } => {
-                if !stream.advance() {
-                    return false;
-                }
-                let Some(entry) = stream.key().strip_prefix(prefix.as_slice()) else { return false };
-                let (group, gathered) = entry.split_at(parts_bytes(entry, 2));
-                self.group.clear();
-                self.group.extend_from_slice(group);
-                self.gathered.clear();
-                self.gathered.extend_from_slice(gathered);
-                true
+            Source::Forward { prefix, stream, .. } => {
+                let term = if stream.advance() { Some(stream.key()) } else { None };
+                let Some(entry) = term.and_then(|it| it.strip_prefix(prefix.as_slice())) else {
+                    return Ok(false);
+                };
+                read_entry(entry, &mut self.group, &mut self.gathered);
+            }
+            Source::Backward { prefix, terms, .. } => {
+                let term = terms.next()?;
+                let Some(entry) = term.and_then(|it| it.0.strip_prefix(prefix.as_slice())) else {
+                    return Ok(false);
+                };
+                read_entry(entry, &mut self.group, &mut self.gathered);
             }
             Source::Others { all, at, left } => {
-                let Some(next) = left.pop() else { return false };
+                let Some(next) = left.pop() else { return Ok(false) };
                 *at = next;
                 self.group.clone_from(&all[next].group);
-                true
             }
         }
+        Ok(true)
     }
 
     fn add_to(&self, passing: &mut Passing) {
         match &self.source {
-            Source::Terms { part, stream, .. } => {
+            Source::Forward { part, stream, .. } => {
                 passing.terms.push((*part, stream.value().clone(), self.gathered.clone()));
+            }
+            Source::Backward { part, terms, .. } => {
+                passing.terms.extend(terms.current().map(|it| (*part, it.1.clone(), self.gathered.clone())));
             }
             Source::Others { at, .. } => passing.others.push(*at),
         }
     }
+}
+
+/// Takes an entry apart.
+fn read_entry(entry: &[u8], group: &mut Vec<u8>, gathered: &mut Vec<u8>) {
+    let (own, rest) = entry.split_at(parts_bytes(entry, 2));
+    group.clear();
+    group.extend_from_slice(own);
+    gathered.clear();
+    gathered.extend_from_slice(rest);
 }
 
 /// The run whose entry comes next is the greatest.
