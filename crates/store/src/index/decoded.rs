@@ -128,13 +128,7 @@ impl Decoded {
         what: What,
         decode: impl FnOnce() -> Result<Set>,
     ) -> Result<Arc<Set>> {
-        let key = ((self.tenant, segment), what);
-        if let Some(set) = self.kept.sets.get(&key) {
-            return Ok(set);
-        }
-        let set = Arc::new(decode()?);
-        self.kept.sets.keep(key, set.clone());
-        Ok(set)
+        self.kept.sets.get_or_make(((self.tenant, segment), what), decode)
     }
 
     /// Returns the sorted hashes of a column of list entries, reading and sorting them if they are not kept.
@@ -144,13 +138,7 @@ impl Decoded {
         column: &str,
         read: impl FnOnce() -> Result<Hashes>,
     ) -> Result<Arc<Hashes>> {
-        let key = ((self.tenant, segment), column.to_owned());
-        if let Some(hashes) = self.kept.hashes.get(&key) {
-            return Ok(hashes);
-        }
-        let hashes = Arc::new(read()?);
-        self.kept.hashes.keep(key, hashes.clone());
-        Ok(hashes)
+        self.kept.hashes.get_or_make(((self.tenant, segment), column.to_owned()), read)
     }
 
     /// Returns a column of a segment if it is kept.

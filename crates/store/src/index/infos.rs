@@ -1,7 +1,5 @@
 //! Where the documents of a term are: kept for terms that were looked up, as a look-up decodes a block of the dictionary.
 
-use std::hash::{Hash, Hasher};
-
 use quick_cache::sync::Cache;
 use quick_cache::{Equivalent, Weighter};
 use tantivy::index::SegmentId;
@@ -19,39 +17,20 @@ pub(super) struct Infos {
     kept: Cache<Key, Option<TermInfo>, ByBytes>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     place: Place,
     field: Field,
     term: Box<[u8]>,
 }
 
-/// A [`Key`] that owns nothing.
+/// A [`Key`] that owns nothing, with the same hash.
+#[derive(Hash)]
 struct KeyRef<'k> {
     place: Place,
     field: Field,
     term: &'k [u8],
 }
-
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        KeyRef { place: self.place, field: self.field, term: &self.term }.hash(state);
-    }
-}
-
-impl Hash for KeyRef<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.place, self.field, self.term).hash(state);
-    }
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        (self.place, self.field, &self.term) == (other.place, other.field, &other.term)
-    }
-}
-
-impl Eq for Key {}
 
 impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {

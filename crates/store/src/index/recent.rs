@@ -59,6 +59,16 @@ impl<K: Clone + Eq + Hash, V: Measured> Recent<K, V> {
         Some(used.value.clone())
     }
 
+    /// Returns a value, which is made if it is not kept.
+    pub(super) fn get_or_make<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
+        if let Some(value) = self.get(&key) {
+            return Ok(value);
+        }
+        let value = Arc::new(make()?);
+        self.keep(key, value.clone());
+        Ok(value)
+    }
+
     /// Returns whether another value, of this size, would be kept.
     pub(super) fn has_room(&self, n_bytes: usize) -> bool {
         let kept = self.lock();
