@@ -295,14 +295,19 @@ impl Taken {
 }
 
 /// Returns the text of a stored body that searches look in; empty when the kind has no text.
-pub(crate) fn searched_text(kind: &Kind, body: &[u8]) -> serde_json::Result<String> {
+pub(crate) fn searched_text(kind: &Kind, bytes: &[u8]) -> serde_json::Result<String> {
+    let body = if matches!(kind.text, Text::At(_)) { serde_json::from_slice(bytes)? } else { Json::Null };
+    searched_text_of(kind, bytes, &body)
+}
+
+/// As [`searched_text`], of a body that is parsed already.
+pub(crate) fn searched_text_of(kind: &Kind, bytes: &[u8], body: &Json) -> serde_json::Result<String> {
     match kind.text {
         Text::None => Ok(String::new()),
-        Text::AllStrings => unique_strings(body),
+        Text::AllStrings => unique_strings(bytes),
         Text::At(paths) => {
-            let body = serde_json::from_slice(body)?;
             let mut text = String::new();
-            paths.iter().for_each(|path| each_at(&body, path, &mut |it| push_strings(it, &mut text)));
+            paths.iter().for_each(|path| each_at(body, path, &mut |it| push_strings(it, &mut text)));
             Ok(text)
         }
     }

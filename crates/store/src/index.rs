@@ -9,6 +9,7 @@
 //! The index holds nothing that the store does not: one that is damaged, of another version or of another store is
 //! thrown away and rebuilt, while queries are answered without it.
 
+mod ascending;
 mod builder;
 mod changes;
 mod check;
@@ -17,6 +18,7 @@ mod condition;
 mod decoded;
 mod entries;
 mod first_number;
+mod first_rows;
 mod folder;
 mod found;
 mod hashes;
@@ -36,6 +38,7 @@ mod terms;
 mod texts;
 mod values;
 mod waiting;
+mod walk;
 mod words;
 
 use std::collections::{HashMap, HashSet};
@@ -51,6 +54,7 @@ pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE};
 pub(crate) use self::changes::{MANY_RECORDS, store_identity};
 pub(crate) use self::check::check;
 use self::decoded::Decoded;
+pub(crate) use self::first_rows::FirstRows;
 pub(crate) use self::folder::remove;
 pub(crate) use self::found::{Decider, Found};
 use self::lag::Lag;

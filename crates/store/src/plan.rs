@@ -261,7 +261,8 @@ fn leaves<'a>(expr: &'a Expr, into: &mut Vec<&'a Expr>) {
     }
 }
 
-fn flatten<'a>(expr: &'a Expr, into: &mut Vec<&'a Expr>) {
+/// Appends the conditions that must all hold.
+pub(crate) fn flatten<'a>(expr: &'a Expr, into: &mut Vec<&'a Expr>) {
     match expr {
         Expr::All => {}
         Expr::And(list) => list.iter().for_each(|it| flatten(it, into)),

@@ -15,7 +15,7 @@ use self::sorting::Sorting;
 use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::counters::RECORDS;
-use crate::index::{Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
+use crate::index::{FirstRows, Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
 use crate::plan::{Equality, Plan, typed};
 use crate::remake;
 use crate::session::{Flavour, State};
@@ -152,7 +152,7 @@ impl Scan {
             return Ok(0);
         }
         if !self.is_cheap(view, &[])?
-            && let Some(n) = self.by_index(view, |found| Ok(Some(found.count())))?
+            && let Some(n) = self.by_index(view, None, |found| Ok(Some(found.count())))?
         {
             return Ok(n);
         }
@@ -299,7 +299,19 @@ impl Scan {
         let order: Option<Vec<_>> = self.query.order.iter().map(|it| self.sort_by(it)).collect();
         let order = order.filter(|it| it.len() <= ORDERS);
         let Query { after, skip, limit, .. } = self.query;
-        let found = self.by_index(view, |found| {
+        let page = match order.as_deref() {
+            Some([(SortBy::Column(place), direction)]) => {
+                FirstRows::of(self.kind, *place, *direction, skip, limit)
+            }
+            _ => None,
+        };
+        let found = self.by_index(view, page.as_ref(), |found| {
+            if let Some(page) = &page
+                && let Some(keys) = found.first_rows(page)?
+            {
+                return Ok(Some((keys, true)));
+            }
+            found.settle()?;
             if let Some(order) = &order
                 && let Some(keys) = found.keys(order, after, skip, limit)?
             {
@@ -330,26 +342,29 @@ impl Scan {
         Some((by, order.direction))
     }
 
-    /// Returns an answer of the search index; `None` when it has none. An index that fails, whatever damaged it, is
+    /// Returns an answer of the search index, asked for a page or for everything; `None` when it has none. An index that fails, whatever damaged it, is
     /// rebuilt, and something else answers.
     fn by_index<T>(
         &self,
         view: &mut View<'_>,
-        answer: impl FnOnce(&Found<'_>) -> Result<Option<T>>,
+        page: Option<&FirstRows>,
+        answer: impl FnOnce(&mut Found<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let Some(snapshot) = self.index(view) else { return Ok(None) };
         let classes = self.plan.classes.as_deref();
         let asked = catch_unwind(AssertUnwindSafe(|| {
-            match snapshot.find(view, self.kind, &self.plan.rest, classes)? {
-                Some(found) => {
-                    let given = answer(&found)?;
+            match snapshot.find(view, self.kind, &self.plan.rest, classes, page)? {
+                Some(mut found) => {
+                    let given = answer(&mut found)?;
                     let how = if given.is_some() { "" } else { " (which cannot give them in this order)" };
                     self.note("answer", || {
+                        let n_found = found.known_count().map_or_else(
+                            || "walked along the order to the end of the page".to_owned(),
+                            |it| format!("{it} found"),
+                        );
                         format!(
-                            "search index{how}, {} found, {} bodies read to decide, {} changed since",
-                            found.count(),
-                            found.n_read,
-                            found.n_changed
+                            "search index{how}, {n_found}, {} bodies read to decide, {} changed since",
+                            found.n_read, found.n_changed
                         )
                     });
                     Ok(given)

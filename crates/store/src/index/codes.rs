@@ -17,7 +17,7 @@ const BLOCK: usize = 64;
 const FEW: u64 = 10;
 
 /// The values of a column, by document.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Codes {
     /// Filled up with 0 to whole blocks.
     codes: Numbers,
@@ -29,7 +29,7 @@ pub(super) struct Codes {
     greatest: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum Numbers {
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
@@ -86,11 +86,29 @@ impl Codes {
 
     /// Returns the rank of a document's value.
     pub(super) fn rank(&self, doc: u32) -> Option<u64> {
-        let code = match &self.codes {
-            Numbers::Narrow(codes) => u64::from(*codes.get(doc as usize)?),
-            Numbers::Wide(codes) => *codes.get(doc as usize)?,
-        };
+        self.rank_of(self.code(doc))
+    }
+
+    fn rank_of(&self, code: u64) -> Option<u64> {
         Some(self.least + code.checked_sub(1)? * self.unit)
+    }
+
+    /// Returns the code of a document's value: codes are in the order of values, and 0 stands for no value.
+    pub(super) fn code(&self, doc: u32) -> u64 {
+        match &self.codes {
+            Numbers::Narrow(codes) => codes.get(doc as usize).map_or(0, |it| u64::from(*it)),
+            Numbers::Wide(codes) => codes.get(doc as usize).copied().unwrap_or(0),
+        }
+    }
+
+    /// Returns the first and the last code of the values from `from` to `to`, both included; `None` if there are none.
+    pub(super) fn between(&self, from: i64, to: i64) -> Option<(u64, u64)> {
+        let (from, to) = (whole_rank(from), whole_rank(to));
+        let above = to.checked_sub(self.least).filter(|_| from <= to)?;
+        let low = from.saturating_sub(self.least).div_ceil(self.unit).saturating_add(1);
+        let high = (above / self.unit).saturating_add(1);
+        // Records that were written in order of time: most segments have nothing of a month.
+        (low <= self.greatest).then_some((low, high))
     }
 
     /// Returns the codes of the values that sort no later than one with a rank; no value (`None`) sorts first.
@@ -118,14 +136,7 @@ impl Codes {
 
     /// Adds the documents among `within` with a value from `from` to `to`, both included.
     pub(super) fn add_span(&self, from: i64, to: i64, within: &Set, set: &mut Set) {
-        let (from, to) = (whole_rank(from), whole_rank(to));
-        let Some(above) = to.checked_sub(self.least).filter(|_| from <= to) else { return };
-        let low = from.saturating_sub(self.least).div_ceil(self.unit).saturating_add(1);
-        let high = (above / self.unit).saturating_add(1);
-        // Records that were written in order of time: most segments have nothing of a month.
-        if self.greatest < low {
-            return;
-        }
+        let Some((low, high)) = self.between(from, to) else { return };
         match &self.codes {
             Numbers::Narrow(codes) => {
                 if let Ok(low) = u32::try_from(low) {
@@ -144,6 +155,14 @@ pub(super) enum WholeNumbers {
 }
 
 impl WholeNumbers {
+    /// Returns the rank of the greatest value, 0 if there is none.
+    pub(super) fn greatest_rank(&self) -> u64 {
+        match self {
+            Self::Column(column) => whole_rank(column.max_value()),
+            Self::Decoded(codes) => codes.rank_of(codes.greatest).unwrap_or(0),
+        }
+    }
+
     /// Reads the first values of documents.
     pub(super) fn first_values(&self, docs: &[u32], into: &mut Vec<Option<i64>>) {
         into.clear();
@@ -205,14 +224,14 @@ fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
     use tantivy::schema::{FAST, Schema};
     use tantivy::{Index, TantivyDocument};
 
-    /// Compares a decoded column with the values that it was made of.
-    fn check(values: &[Option<i64>], from: i64, to: i64, is_narrow: Option<bool>) {
+    /// Decodes a column of a segment with these values.
+    pub(in crate::index) fn decoded(values: &[Option<i64>]) -> Option<Codes> {
         let mut schema = Schema::builder();
         let field = schema.add_i64_field("n", FAST);
         let index = Index::create_in_ram(schema.build());
@@ -226,8 +245,12 @@ mod tests {
         }
         writer.commit().expect("a commit");
         let searcher = index.reader().expect("a reader").searcher();
-        let column = searcher.segment_reader(0).fast_fields().i64("n").expect("a column");
-        let Some(codes) = Codes::of(&column) else {
+        Codes::of(&searcher.segment_reader(0).fast_fields().i64("n").expect("a column"))
+    }
+
+    /// Compares a decoded column with the values that it was made of.
+    fn check(values: &[Option<i64>], from: i64, to: i64, is_narrow: Option<bool>) {
+        let Some(codes) = decoded(values) else {
             assert_eq!(is_narrow, None, "not decoded");
             return;
         };

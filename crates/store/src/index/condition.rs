@@ -23,6 +23,7 @@ use tantivy::{Searcher, SegmentReader};
 pub(super) use self::bounds::Bounds;
 pub(super) use self::paths::PathTexts;
 use self::span::Span;
+pub(super) use self::span::instants_between;
 use super::decoded::{Decoded, What};
 use super::hashes::Hashes;
 use super::layout::{INSTANTS, Layout};
@@ -249,7 +250,7 @@ impl<'s> Segment<'s> {
         Ok(match expr {
             Expr::All => Bounds::exact(Set::full(self.max_doc)),
             Expr::Nothing => Bounds::exact(Set::empty(self.max_doc)),
-            Expr::And(list) => self.all(list, within)?,
+            Expr::And(list) => self.all(&list.iter().collect::<Vec<_>>(), within)?,
             Expr::Or(list) => {
                 let mut bounds = Bounds::exact(Set::empty(self.max_doc));
                 for it in list {
@@ -309,10 +310,10 @@ impl<'s> Segment<'s> {
     }
 
     /// Evaluates conditions that must all hold, the cheapest first.
-    fn all(&self, list: &[Expr], within: &Set) -> Result<Bounds> {
+    pub(super) fn all(&self, list: &[&Expr], within: &Set) -> Result<Bounds> {
         let mut costs: Vec<(u64, &Expr)> = Vec::with_capacity(list.len());
         for it in list {
-            costs.push((self.cost(it)?, it));
+            costs.push((self.cost(it)?, *it));
         }
         costs.sort_by_key(|it| it.0);
         let mut found: Option<Bounds> = None;
@@ -329,6 +330,16 @@ impl<'s> Segment<'s> {
             });
         }
         Ok(found.unwrap_or_else(|| Bounds::exact(Set::full(self.max_doc))))
+    }
+
+    /// Returns the documents of a set that satisfy conditions which terms and columns decide.
+    pub(super) fn narrowed(&self, conditions: &[&Expr], set: &Set) -> Result<Set> {
+        Ok(if conditions.is_empty() { set.clone() } else { self.all(conditions, set)?.low.and(set) })
+    }
+
+    /// Returns whether terms are there for all documents.
+    pub(super) fn has_all_terms(&self) -> bool {
+        self.beyond.is_none()
     }
 
     /// Estimates the number of steps that a condition takes.
@@ -510,6 +521,10 @@ impl<'s> Segment<'s> {
             End::Open => None,
             End::Included(value) | End::Excluded(value) => Some(value.clone()),
         };
+        if let Some((from, to)) = instants_between(low, high) {
+            let set = self.in_column(INSTANTS, path, &Span::Whole(from, to), within)?;
+            return Ok(self.said(set));
+        }
         let maybe = || -> Result<Bounds> {
             let set = self.present(path)?;
             Ok(self.said_between(Set::empty(self.max_doc), Some(set)))
@@ -519,18 +534,6 @@ impl<'s> Segment<'s> {
                 None | Some(Value::Integer(_) | Value::Real(_)),
                 None | Some(Value::Integer(_) | Value::Real(_)),
             ) if !matches!((low, high), (End::Open, End::Open)) => self.numbers(path, low, high, within),
-            (None | Some(Value::Instant(_)), None | Some(Value::Instant(_)))
-                if !matches!((low, high), (End::Open, End::Open)) =>
-            {
-                let whole = |end: &End, step: i64, open: i64| match end {
-                    End::Included(Value::Instant(ms)) => *ms,
-                    End::Excluded(Value::Instant(ms)) => ms.saturating_add(step),
-                    _ => open,
-                };
-                let (from, to) = (whole(low, 1, i64::MIN), whole(high, -1, i64::MAX));
-                let set = self.in_column(INSTANTS, path, &Span::Whole(from, to), within)?;
-                Ok(self.said(set))
-            }
             (None | Some(Value::Text(_)), None | Some(Value::Text(_)))
                 if !matches!((low, high), (End::Open, End::Open)) =>
             {

@@ -1,6 +1,6 @@
 //! What is kept decoded of segments, which never change: the documents of frequent terms, and where those of others are,
 //! as the same types, groups, places and words are asked for again and again; the documents that are not deleted; columns
-//! of whole numbers, by which almost every list is narrowed or sorted; and the sorted hashes by which entries of browse
+//! of whole numbers, by which almost every list is narrowed or sorted, and the documents in their order; and the sorted hashes by which entries of browse
 //! lists are counted.
 //!
 //! There is room for all tenants of a process together, a share of its memory: a tenant that is asked most has most of it.
@@ -14,6 +14,7 @@ use tantivy::index::SegmentId;
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
+use super::ascending::Ascending;
 use super::codes::Codes;
 use super::hashes::Hashes;
 use super::infos::{Infos, Place};
@@ -28,16 +29,16 @@ const SHARE: u32 = 64;
 const FREQUENT_DOCUMENTS_MIN: u32 = 4_096;
 /// Documents below which looking a column's values up is as quick as decoding it.
 const COLUMN_DOCUMENTS_MIN: u32 = 256;
-/// The sets, the columns, the hashes and the terms each take at most one part in so many of the process's memory.
-const SHARE_OF_MEMORY: u64 = 64;
+/// The sets, the columns, the orders, the hashes and the terms each take at most one part in so many of the process's memory.
+const SHARE_OF_MEMORY: u64 = 80;
 /// What each may take in any case: the share of a small machine would hold no column of a million values.
 const BYTES_MIN: u64 = 32 << 20;
-/// Number of sets that are kept, and likewise of columns and of hashes.
+/// Number of sets that are kept, and likewise of columns, of orders and of hashes.
 const VALUES: usize = 4_096;
-/// Number of look-ups after which a column that they did not ask for makes room for another.
+/// Number of look-ups after which a column or an order that they did not ask for makes room for another.
 const COLUMN_LOOKS: u64 = 1_000;
 
-/// Sets, columns, hashes and terms, decoded.
+/// Sets, columns, orders, hashes and terms, decoded.
 pub(super) struct Decoded {
     /// Number of the tenant. Files may be copies of each other's: then their segments have the same ids, but not the same
     /// deleted documents.
@@ -48,6 +49,7 @@ pub(super) struct Decoded {
 struct Kept {
     sets: Recent<(Place, What), Set>,
     columns: Recent<(Place, String), Codes>,
+    orders: Recent<(Place, String), Ascending>,
     hashes: Recent<(Place, String), Hashes>,
     infos: Infos,
 }
@@ -80,6 +82,7 @@ impl Kept {
         Self {
             sets: Recent::new(room),
             columns: Recent::new(Room { n_looks: COLUMN_LOOKS, ..room }),
+            orders: Recent::new(Room { n_looks: COLUMN_LOOKS, ..room }),
             hashes: Recent::new(room),
             infos: Infos::within(n_bytes),
         }
@@ -101,6 +104,7 @@ impl Decoded {
         let is_meant = |place: &Place| place.0 == self.tenant && segments.contains(&place.1);
         self.kept.sets.forget(|(place, _)| is_meant(place));
         self.kept.columns.forget(|(place, _)| is_meant(place));
+        self.kept.orders.forget(|(place, _)| is_meant(place));
         self.kept.hashes.forget(|(place, _)| is_meant(place));
     }
 
@@ -144,6 +148,27 @@ impl Decoded {
     /// Returns a column of a segment if it is kept.
     pub(super) fn kept_column(&self, segment: SegmentId, name: &str) -> Option<Arc<Codes>> {
         self.kept.columns.get(&((self.tenant, segment), name.to_owned()))
+    }
+
+    /// Returns a segment's documents, so many, in the order of a column, sorting them if that is not kept; `None` if there
+    /// is no room for it.
+    pub(super) fn ascending(
+        &self,
+        segment: SegmentId,
+        name: &str,
+        n_docs: u32,
+        sort: impl FnOnce() -> Result<Ascending>,
+    ) -> Result<Option<Arc<Ascending>>> {
+        let key = ((self.tenant, segment), name.to_owned());
+        if let Some(kept) = self.kept.orders.get(&key) {
+            return Ok(Some(kept));
+        }
+        if !self.kept.orders.has_room(Ascending::n_bytes_of(n_docs)) {
+            return Ok(None);
+        }
+        let sorted = Arc::new(sort()?);
+        self.kept.orders.keep(key, sorted.clone());
+        Ok(Some(sorted))
     }
 
     /// Decodes a column of a segment, of which the values of `n_wanted` documents are needed, and keeps it. `None` if it is
@@ -222,7 +247,7 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_memory_and_of_the_segment() {
-        assert_eq!([0, 1 << 30, 24 << 30].map(n_bytes_of), [32 << 20, 32 << 20, 384 << 20]);
+        assert_eq!([0, 1 << 30, 20 << 30].map(n_bytes_of), [32 << 20, 32 << 20, 256 << 20]);
         assert!(!Decoded::is_frequent(4_095, 5_000) && Decoded::is_frequent(4_096, 5_000));
         assert!(!Decoded::is_frequent(15_000, 1_000_000) && Decoded::is_frequent(16_000, 1_000_000));
     }

@@ -9,6 +9,7 @@ use tantivy::columnar::StrColumn;
 use super::Snapshot;
 use super::changes::DATABASE_IDENTITY;
 use super::condition::{Segment, failed};
+use super::first_rows::FirstRows;
 use super::layout::{KEY, facet_name};
 use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
@@ -17,8 +18,9 @@ use super::terms;
 use super::values::each_value;
 use super::words::Words;
 use crate::classes::ClassSet;
-use crate::document::{Taken, searched_text};
+use crate::document::{Taken, searched_text_of};
 use crate::eval::matches_with;
+use crate::plan::flatten;
 use crate::session::{Flavour, HORIZON};
 use crate::{Expr, FacetCount, Kind, Result, StoreError, Text, View};
 
@@ -34,6 +36,8 @@ const STEP_RECORDS: usize = 500;
 pub(crate) struct Found<'s> {
     pub(super) kind: &'static Kind,
     pub(super) segments: Vec<(Segment<'s>, Set)>,
+    /// Periods to which the documents of the segments are not narrowed yet; [`Found::settle`] does it.
+    pub(super) periods: Vec<&'s Expr>,
     pub(super) tail: Vec<Changed>,
     /// Number of records whose bodies were read to decide them.
     pub(crate) n_read: u64,
@@ -86,7 +90,7 @@ impl Decider {
         let text = if self.texts.is_empty() || self.kind.text == Text::None {
             String::new()
         } else {
-            searched_text(self.kind, bytes)
+            searched_text_of(self.kind, bytes, body)
                 .map_err(|error| StoreError::Damaged(format!("a body of {}: {error}", self.kind.name)))?
         };
         let has_words =
@@ -106,13 +110,14 @@ fn collect(expr: &Expr, into: &mut Vec<(*const Expr, Words)>) {
 
 impl Snapshot {
     /// Returns the records in one of `classes` that satisfy `filter`. `None` when too much has changed since the
-    /// index's commit.
+    /// index's commit. If only the first rows of an order are wanted, their periods may be left to be settled.
     pub(crate) fn find<'s>(
         &'s self,
         view: &mut View<'_>,
         kind: &'static Kind,
-        filter: &Expr,
+        filter: &'s Expr,
         classes: Option<&ClassSet>,
+        page: Option<&FirstRows>,
     ) -> Result<Option<Found<'s>>> {
         let decider = Decider::of(kind, filter);
         let Some(tail) = self.tail(view, kind)? else { return Ok(None) };
@@ -120,6 +125,7 @@ impl Snapshot {
         let mut found = Found {
             kind,
             segments: Vec::new(),
+            periods: Vec::new(),
             tail: Vec::new(),
             n_read: 0,
             n_changed: (tail.rows.len() + tail.deleted.len()) as u64,
@@ -143,15 +149,24 @@ impl Snapshot {
             cost = cost.saturating_add(segment.cost(filter)?);
             asked.push((segment, within));
         }
+        let mut conditions = Vec::new();
+        flatten(filter, &mut conditions);
+        if let Some(page) = page {
+            found.periods = conditions.extract_if(.., |it| page.is_period(it)).collect();
+            if !can_wait(&found.periods, &conditions, asked.iter().map(|it| &it.0))? {
+                conditions.append(&mut found.periods);
+            }
+        }
         let bounds = on_each(
             &asked,
             |it| it.0.n_documents(),
             if HEAVY < cost { Threads::Several } else { Threads::One },
-            |(segment, within)| segment.satisfying(filter, within),
+            |(segment, within)| segment.all(&conditions, within),
         )?;
         for ((segment, within), bounds) in asked.into_iter().zip(bounds) {
             let low = bounds.low.clone().and(&within);
             let open = bounds.high().clone().and(&within).without(&low);
+            let open = if open.is_empty() { open } else { segment.narrowed(&found.periods, &open)? };
             let decided = if open.is_empty() {
                 low
             } else {
@@ -208,6 +223,23 @@ impl Snapshot {
         let n_changed = n.max((rows.len() + deleted.len()) as u64);
         Ok((n_changed <= TAIL_RECORDS).then_some(Tail { rows, deleted }))
     }
+}
+
+/// Returns whether periods are evaluated last anyway, and segments are narrowed to them without reading bodies.
+fn can_wait<'s>(
+    periods: &[&Expr],
+    others: &[&Expr],
+    mut segments: impl Iterator<Item = &'s Segment<'s>>,
+) -> Result<bool> {
+    let Some(period) = periods.first() else { return Ok(true) };
+    segments.try_fold(true, |can_wait, segment| {
+        let cost = segment.cost(period)?;
+        let mut is_last = can_wait && segment.has_all_terms();
+        for it in others {
+            is_last = is_last && segment.cost(it)? < cost;
+        }
+        Ok(is_last)
+    })
 }
 
 /// The changes since an index's commit.
@@ -276,7 +308,21 @@ fn decide(
 }
 
 impl Found<'_> {
-    /// Returns the number of records.
+    /// Narrows the documents to the periods that are left.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let periods = std::mem::take(&mut self.periods);
+        for (segment, set) in &mut self.segments {
+            *set = segment.narrowed(&periods, set)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of records, `None` while periods are left.
+    pub(crate) fn known_count(&self) -> Option<u64> {
+        self.periods.is_empty().then(|| self.count())
+    }
+
+    /// Returns the number of records, all periods being settled.
     pub(crate) fn count(&self) -> u64 {
         self.segments.iter().map(|it| it.1.len()).sum::<u64>() + self.tail.len() as u64
     }

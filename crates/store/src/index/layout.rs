@@ -13,7 +13,7 @@ use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
 use super::terms::{self, EXACT, Sink};
 use crate::cell::Cell;
 use crate::columns::one_columns;
-use crate::document::{Taken, searched_text};
+use crate::document::{Taken, searched_text_of};
 use crate::lists::entries_of;
 use crate::postgres::words::folded;
 use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
@@ -137,7 +137,7 @@ impl Layout {
             document.add_bytes(self.terms, &term);
         }
         if kind.text != Text::None {
-            let text = searched_text(kind, &row.body).map_err(damaged)?;
+            let text = searched_text_of(kind, &row.body, &body).map_err(damaged)?;
             document.add_text(self.text, folded(&text));
         }
         for (field, cell) in self.columns.iter().zip(&taken.cells) {

@@ -171,7 +171,7 @@ impl Found<'_> {
         Ok(Some(window(&mut all, skip, want, compare).iter().map(|it| it.key).collect()))
     }
 
-    fn tail_value(&self, record: &Changed, by: &SortBy) -> TailValue {
+    pub(super) fn tail_value(&self, record: &Changed, by: &SortBy) -> TailValue {
         let place = match by {
             SortBy::Column(place) => *place,
             SortBy::Path(path) => {

@@ -37,7 +37,7 @@ impl Scan {
         let reads_all = view.session.flavour() == Flavour::Sqlite
             && facets.iter().filter_map(|it| self.held(it)).any(|it| it.column.arity == Arity::Many);
         if (reads_all || is_counted || !self.is_cheap(view, &[])?)
-            && let Some(lists) = self.by_index(view, |found| found.facets(facets, most).map(Some))?
+            && let Some(lists) = self.by_index(view, None, |found| found.facets(facets, most).map(Some))?
         {
             return Ok(lists);
         }

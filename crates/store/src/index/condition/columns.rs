@@ -1,12 +1,15 @@
 //! Conditions decided by columns: numbers and points in time, and patterns on declared text columns.
 
+use std::sync::Arc;
+
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
 use super::span::Span;
 use super::{Bounds, Segment, failed};
 use crate::columns::one_columns;
-use crate::index::codes::WholeNumbers;
-use crate::index::layout::{NUMBERS, column_name};
+use crate::index::ascending::Ascending;
+use crate::index::codes::{Codes, WholeNumbers};
+use crate::index::layout::{INSTANTS, NUMBERS, column_name};
 use crate::index::set::Set;
 use crate::index::terms::{self, EXACT};
 use crate::index::values::each_value;
@@ -124,6 +127,32 @@ impl Segment<'_> {
         let column = self.reader.fast_fields().i64(name)?;
         let codes = self.decoded.column(segment, name, &column, n_wanted);
         Ok(codes.map_or_else(|| WholeNumbers::Column(column), WholeNumbers::Decoded))
+    }
+
+    /// Returns all documents in the order of a column that the layout declares, decoded as `codes`; `None` if there is no
+    /// room for it. `path`: the column's, if it is one of points in time.
+    pub(in crate::index) fn ascending(
+        &self,
+        name: &str,
+        path: Option<&Path>,
+        codes: &Codes,
+    ) -> Result<Option<Arc<Ascending>>> {
+        let sort = || {
+            let is_of_path = path.map_or(Ok(false), |path| self.are_instants_of(path, codes))?;
+            Ok(Ascending::of(codes, self.max_doc, is_of_path))
+        };
+        self.decoded.ascending(self.reader.segment_id(), name, self.max_doc, sort)
+    }
+
+    /// Returns whether a column has the points in time at a path, and there are no others.
+    fn are_instants_of(&self, path: &Path, codes: &Codes) -> Result<bool> {
+        let name = format!("{INSTANTS}.{}", terms::column_key(path.as_steps()));
+        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
+        let [handle] = handles.as_slice() else { return Ok(false) };
+        Ok(match handle.open().map_err(failed)? {
+            DynamicColumn::I64(column) => Codes::of(&column).as_ref() == Some(codes),
+            _ => false,
+        })
     }
 
     fn add_column<T>(&self, column: &Column<T>, from: T, to: T, within: &Set, set: &mut Set)
