@@ -169,7 +169,11 @@ impl Indexes {
         let mut changed = (**current).clone();
         let mut obsolete = current.get(kind.name).map(|it| it.segments()).unwrap_or_default();
         match snapshot {
-            Some(snapshot) => {
+            Some(mut snapshot) => {
+                if let Some(earlier) = current.get(kind.name) {
+                    let known = earlier.lists.lock().unwrap_or_else(PoisonError::into_inner).of_next();
+                    snapshot.lists = Mutex::new(known);
+                }
                 let segments = snapshot.segments();
                 obsolete.retain(|it| !segments.contains(it));
                 changed.insert(kind.name, Arc::new(snapshot));

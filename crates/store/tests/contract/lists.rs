@@ -173,5 +173,13 @@ fn lists_are_browsed() {
         check(&tenant, &books, place.engine);
         assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
         check(&tenant, &books, place.engine);
+        // Few changes at a time, after which the entries are counted from those of the commit before.
+        for (n, subject) in [("14", "Subject 5"), ("15", "Subject 77"), ("15", "Subject 5")] {
+            let changed = json!({"subjects": [subject]});
+            books.insert(n.to_owned(), changed.clone());
+            write(&tenant, move |txn| txn.update(&BOOK, n, &changed).map(|_| ()));
+            assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+            check(&tenant, &books, place.engine);
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The number of entries of a list: from columns with a hash of each entry of a record, a column for the entries with the
 //! same traits.
 //!
-//! The entries of a whole snapshot are counted once. Records changed since are then told from it by looking up the hashes
-//! of their entries, so that a change does not cost another count.
+//! The entries of a whole snapshot are counted once, where possible from those of an earlier one. Records changed since are
+//! then told from it by looking up the hashes of their entries, so that a change does not cost another count.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::known::{Known, Tally};
+use super::known::{Counted, Known, Tally};
 use super::walk::{Lists, Part, Way};
 use crate::index::entries::{hash_column, hash_of};
 use crate::index::hashes::{Hashes, n_in_any};
@@ -71,10 +71,11 @@ impl Lists<'_> {
         let own = parts.iter().map(|it| it.hashes(&column)).collect::<Result<Vec<_>>>()?;
         let mut n = tally.n_entries;
         for hash in changed {
-            let n_times = |all: &[Hashes]| all.iter().map(|it| u64::from(it.n_times(hash))).sum::<u64>();
             let n_ever: u64 = own.iter().map(|it| u64::from(it.n_times(hash))).sum();
-            let n_before = n_ever - n_times(&tally.gone);
-            let is_there = n_times(&taken) < n_before || added.contains(&hash);
+            let n_gone: u64 = tally.gone.iter().map(|it| u64::from(it.1.n_times(hash))).sum();
+            let n_taken: u64 = taken.iter().map(|it| u64::from(it.n_times(hash))).sum();
+            let n_before = n_ever - n_gone;
+            let is_there = n_taken < n_before || added.contains(&hash);
             n = n + u64::from(is_there) - u64::from(n_before != 0);
         }
         Ok(n)
@@ -86,14 +87,21 @@ impl Lists<'_> {
         if let Some(tally) = self.known().tallies.get(&key) {
             return Ok(tally.clone());
         }
-        let (mut own, mut gone) = (Vec::new(), Vec::new());
+        let mut counted = Vec::new();
         for part in parts {
             view.check_pace()?;
-            own.push(part.hashes(column)?);
-            gone.push(part.hashes_of(column, &part.segment.alive()?.complement())?);
+            counted.push(Counted {
+                segment: part.segment.reader().segment_id(),
+                own: part.hashes(column)?,
+                gone: part.hashes_of(column, &part.segment.alive()?.complement())?,
+            });
         }
         view.check_pace()?;
-        let n_entries = n_in_any(own.iter().zip(&gone).map(|(own, gone)| own.without(gone)).collect());
+        let earlier = self.known().earlier.get(&key).cloned();
+        let n_entries = earlier
+            .and_then(|it| it.n_entries_in(&counted))
+            .unwrap_or_else(|| n_in_any(counted.iter().map(|it| it.own.without(&it.gone)).collect()));
+        let gone = counted.into_iter().map(|it| (it.segment, it.gone)).collect();
         let tally = Arc::new(Tally { n_entries, gone });
         self.known().tallies.insert(key, tally.clone());
         Ok(tally)
