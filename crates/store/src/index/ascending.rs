@@ -1,7 +1,7 @@
 //! The documents of a decoded column in the order of its values: the first of a few sorted rows are found at its end, and
 //! a period is a part of it.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::codes::Codes;
 use super::recent::Measured;
@@ -61,34 +61,35 @@ impl Ascending {
         positions: Range<usize>,
         wanted: &Wanted<'_>,
     ) -> Option<Vec<u32>> {
-        let docs = self.docs.get(positions)?.iter();
-        match wanted.direction {
-            Direction::Ascending => first(docs, codes, wanted),
-            Direction::Descending => first(docs.rev(), codes, wanted),
+        let mut left = self.docs.get(positions)?;
+        if let Some(last) = wanted.last {
+            left = with_codes(left, codes, &codes.up_to(last, wanted.direction));
         }
+        let mut found = Vec::new();
+        for _ in 0..wanted.n_looks {
+            let next = match wanted.direction {
+                Direction::Ascending => left.split_first(),
+                Direction::Descending => left.split_last(),
+            };
+            let Some((doc, others)) = next else { return Some(found) };
+            left = others;
+            if wanted.among.has(*doc) {
+                found.push(*doc);
+                if found.len() == wanted.n_docs {
+                    let code = codes.code(*doc);
+                    left = with_codes(left, codes, &(code..=code));
+                }
+            }
+        }
+        left.is_empty().then_some(found)
     }
 }
 
-fn first<'d>(docs: impl Iterator<Item = &'d u32>, codes: &Codes, wanted: &Wanted<'_>) -> Option<Vec<u32>> {
-    let within = wanted.last.map(|last| codes.up_to(last, wanted.direction));
-    let (mut found, mut last) = (Vec::new(), None);
-    for (n_looks, doc) in docs.enumerate() {
-        if n_looks == wanted.n_looks {
-            return None;
-        }
-        if !wanted.among.has(*doc) {
-            continue;
-        }
-        let code = codes.code(*doc);
-        if last.is_some_and(|last| last != code) || within.as_ref().is_some_and(|it| !it.contains(&code)) {
-            break;
-        }
-        found.push(*doc);
-        if found.len() == wanted.n_docs {
-            last = Some(code);
-        }
-    }
-    Some(found)
+/// Returns the documents with one of these codes, of documents in their order.
+fn with_codes<'d>(docs: &'d [u32], codes: &Codes, wanted: &RangeInclusive<u64>) -> &'d [u32] {
+    let begin = docs.partition_point(|doc| codes.code(*doc) < *wanted.start());
+    let docs = &docs[begin..];
+    &docs[..docs.partition_point(|doc| codes.code(*doc) <= *wanted.end())]
 }
 
 impl Measured for Ascending {
@@ -154,5 +155,21 @@ mod tests {
                 None => prop_assert!(n_looks < in_order.len(), "given up after {n_looks}"),
             }
         }
+    }
+
+    /// Documents that are not among the wanted ones are not looked at behind the last one needed.
+    #[test]
+    fn nothing_is_looked_at_behind_the_last_one() {
+        let values: Vec<Option<i64>> = (0..100).map(Some).collect();
+        let codes = decoded(&values).expect("decoded");
+        let order = Ascending::of(&codes, 100, true);
+        let mut set = Set::empty(100);
+        [97, 98].into_iter().for_each(|doc| set.insert(doc));
+        let wanted =
+            |n_docs, last| Wanted { among: &set, direction: Direction::Descending, n_docs, last, n_looks: 3 };
+        let found = |wanted: &Wanted<'_>| order.first_of(&codes, order.all(), wanted);
+        assert_eq!(found(&wanted(2, None)), Some(vec![98, 97]));
+        assert_eq!(found(&wanted(3, Some(Some(whole_rank(98))))), Some(vec![98]));
+        assert_eq!(found(&wanted(3, None)), None);
     }
 }

@@ -311,6 +311,9 @@ impl Found<'_> {
     /// Narrows the documents to the periods that are left.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let periods = std::mem::take(&mut self.periods);
+        if periods.is_empty() {
+            return Ok(());
+        }
         for (segment, set) in &mut self.segments {
             *set = segment.narrowed(&periods, set)?;
         }

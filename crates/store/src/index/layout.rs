@@ -60,6 +60,11 @@ pub(super) fn facet_name(index: usize) -> String {
     format!("f{index}")
 }
 
+/// Returns the name of the column of numbers, or points in time, at a path.
+pub(super) fn path_column_name(family: &str, path: &Path) -> String {
+    format!("{family}.{}", terms::column_key(path.as_steps()))
+}
+
 impl Layout {
     pub(super) fn of(kind: &'static Kind) -> Self {
         let mut builder = Schema::builder();

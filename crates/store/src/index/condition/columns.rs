@@ -9,9 +9,9 @@ use super::{Bounds, Segment, failed};
 use crate::columns::one_columns;
 use crate::index::ascending::Ascending;
 use crate::index::codes::{Codes, WholeNumbers};
-use crate::index::layout::{INSTANTS, NUMBERS, column_name};
+use crate::index::layout::{INSTANTS, NUMBERS, column_name, path_column_name};
 use crate::index::set::Set;
-use crate::index::terms::{self, EXACT};
+use crate::index::terms::EXACT;
 use crate::index::values::each_value;
 use crate::{End, Path, Result, Type, Value};
 
@@ -79,7 +79,7 @@ impl Segment<'_> {
 
     /// Returns the documents among `within` with a value in the span.
     pub(super) fn in_column(&self, family: &str, path: &Path, span: &Span, within: &Set) -> Result<Set> {
-        let name = format!("{family}.{}", terms::column_key(path.as_steps()));
+        let name = path_column_name(family, path);
         let mut set = Set::empty(self.max_doc);
         if let Some(codes) = self.decoded.kept_column(self.reader.segment_id(), &name) {
             if let Some((from, to)) = span.whole() {
@@ -146,8 +146,7 @@ impl Segment<'_> {
 
     /// Returns whether a column has the points in time at a path, and there are no others.
     fn are_instants_of(&self, path: &Path, codes: &Codes) -> Result<bool> {
-        let name = format!("{INSTANTS}.{}", terms::column_key(path.as_steps()));
-        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
+        let handles = self.reader.fast_fields().dynamic_column_handles(&path_column_name(INSTANTS, path))?;
         let [handle] = handles.as_slice() else { return Ok(false) };
         Ok(match handle.open().map_err(failed)? {
             DynamicColumn::I64(column) => Codes::of(&column).as_ref() == Some(codes),

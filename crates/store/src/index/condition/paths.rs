@@ -3,7 +3,7 @@
 use tantivy::columnar::{ColumnIndex, DynamicColumn};
 
 use super::{Segment, bytes, each_posting, failed};
-use crate::index::layout::NUMBERS;
+use crate::index::layout::{NUMBERS, path_column_name};
 use crate::index::set::Set;
 use crate::index::terms::{self, EXACT, Tag};
 use crate::index::texts::Texts;
@@ -133,7 +133,7 @@ impl Segment<'_> {
 
     /// Returns the columns of the numbers at a path.
     pub(in crate::index) fn number_columns(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
-        let name = format!("{NUMBERS}.{}", terms::column_key(path.as_steps()));
+        let name = path_column_name(NUMBERS, path);
         let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
         handles.iter().map(|it| it.open().map_err(failed)).collect()
     }
