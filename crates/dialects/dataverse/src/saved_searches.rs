@@ -55,6 +55,22 @@ pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), Api
     Ok(())
 }
 
+/// Returns the saved searches of a user as `{"id": …}`.
+pub(crate) fn ids_of(view: &mut View<'_>, user: i64) -> Result<Vec<Value>, ApiError> {
+    let all: Vec<SavedSearch> = stored::find(view, &SAVED_SEARCH, &Query::filter(Expr::All))?;
+    Ok(all.iter().filter(|it| it.creator_id == user).map(|it| json!({"id": it.id})).collect())
+}
+
+/// Transfers the saved searches of one user to another.
+pub(crate) fn hand_over(txn: &mut Txn<'_>, from: i64, into: i64) -> Result<(), ApiError> {
+    let all: Vec<SavedSearch> = stored::find(txn, &SAVED_SEARCH, &Query::filter(Expr::All))?;
+    for mut search in all.into_iter().filter(|it| it.creator_id == from) {
+        search.creator_id = into;
+        stored::put(txn, &SAVED_SEARCH, &search.id.to_string(), &search)?;
+    }
+    Ok(())
+}
+
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes

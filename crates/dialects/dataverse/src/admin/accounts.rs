@@ -95,7 +95,8 @@ async fn delete(call: Call) -> Answer {
         let user = named(txn, &name, &number)?;
         let mut reasons = traces::what_keeps(txn, &user)?;
         if guestbooks::has_responses_of(txn, user.id)? {
-            reasons.push("the user is associated with guestbook response record(s)".to_owned());
+            reasons
+                .push("the user is associated with file download (Guestbook Response) record(s)".to_owned());
         }
         if !reasons.is_empty() {
             return Err(ApiError::bad_request(format!(
@@ -138,6 +139,17 @@ async fn deactivate(call: Call) -> Answer {
     envelope::message(format!("User {name} has been deactivated."))
 }
 
+/// Checks that no other user has a mail address. Errors: 400.
+fn require_free(view: &mut View<'_>, user: &User, email: &str) -> Result<(), ApiError> {
+    match users::by_email(view, email)? {
+        Some(other) if other.id != user.id => Err(ApiError::bad_request(format!(
+            "User {} could not be converted: the mail address {email} belongs to another user.",
+            user.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Converts an account with a password to an identity provider: body `mail:password:new mail`.
 async fn convert(mut call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
@@ -164,6 +176,7 @@ async fn convert(mut call: Call) -> Answer {
     };
     let write = move |txn: &mut Txn<'_>| -> Result<User, ApiError> {
         let mut user = user.clone();
+        require_free(txn, &user, &new_email)?;
         if let Some(account) = user.account.take() {
             pinakes_accounts::user::remove(txn, &account)?;
         }
@@ -203,9 +216,11 @@ async fn convert_back(mut call: Call) -> Answer {
             user.account = Some(account.id.clone());
         }
         if !email.is_empty() {
+            require_free(txn, &user, &email)?;
             user.email.clone_from(&email);
         }
         user.authentication_provider_id = "builtin".to_owned();
+        user.persistent_user_id.clone_from(&user.name);
         users::put(txn, &user)?;
         Ok(user)
     };

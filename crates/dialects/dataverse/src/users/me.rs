@@ -1,6 +1,6 @@
 //! The caller's own account and token: `/api/users`.
 
-use http::{Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use crate::grants::{self, GRANT, Grant, Permission};
 use crate::groups::{self, membership};
 use crate::routing::Routes;
 use crate::users::builtin::{is_username, make, read_user, recreate};
+use crate::users::traces::Element;
 use crate::users::{self, User, removal, traces};
 use crate::{asker, clock, envelope, permissions, roles, stored, tokens};
 
@@ -23,6 +24,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/users/token/recreate", recreate_token)
         .delete("/users/token", delete_token)
         .get("/users/{name}/traces", show_traces)
+        .get("/users/{name}/traces/{element}", show_traces_of_one_kind)
         .post("/users/{name}/removeRoles", remove_roles)
         .get("/users/{name}/allowedCollections/{permission}", allowed_collections)
         .post("/users/{name}/changeIdentifier/{new}", change_identifier)
@@ -83,9 +85,29 @@ async fn show_traces(call: Call) -> Answer {
     let name = call.param("name").to_owned();
     let found = call.db().read(Weight::Scan, move |view| {
         let user = users::identified(view, &name)?;
-        traces::json(view, &user)
+        traces::json(view, &user, None)
     });
     envelope::ok(found.await?)
+}
+
+/// Answers with the traces of one kind, as CSV if `Accept` asks for it.
+async fn show_traces_of_one_kind(call: Call) -> Answer {
+    call.asker.superuser("Superusers only.")?;
+    let element = Element::named(call.param("element"));
+    let element = element.ok_or_else(|| ApiError::bad_request("Not a valid element"))?;
+    let name = call.param("name").to_owned();
+    if !call.header("accept").is_some_and(|it| it.contains("text/csv")) {
+        let found = call.db().read(Weight::Scan, move |view| {
+            let user = users::identified(view, &name)?;
+            traces::json(view, &user, Some(element))
+        });
+        return envelope::ok(found.await?);
+    }
+    let found = call.db().read(Weight::Scan, move |view| {
+        let user = users::identified(view, &name)?;
+        traces::csv(view, &user, element)
+    });
+    Ok(pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("text/csv"), found.await?))
 }
 
 async fn remove_roles(call: Call) -> Answer {

@@ -19,4 +19,5 @@ mod search;
 mod server;
 mod sword;
 mod upkeep;
+mod users;
 mod workflows;

@@ -1,0 +1,64 @@
+//! Users: `tests/data/users.http` is a sequence of requests, `users.out` beside it holds the answers.
+//! `BLESS=1 cargo test --test dataverse users` rewrites them: read the diff before the commit.
+//!
+//! The first word is the caller: the superuser `root`, or `fiona` or `gast`. A second line may say what the caller
+//! accepts; the rest is the body. `{{gast}}` is the number of that user.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use axum::body::Body;
+use axum::extract::Request;
+use pinakes_test_support::{exchange, golden};
+use serde_json::json;
+
+use crate::server::{Failure, Server};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let mut keys = vec![("root", server.superuser("root").await?)];
+    for name in ["fiona", "gast"] {
+        keys.push((name, server.user(name).await?));
+    }
+    let key_of = |name: &str| keys.iter().find(|it| it.0 == name).map_or("", |it| it.1.as_str());
+    let (dataset, pid) = server.dataset(key_of("fiona"), "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    let got = server.upload(key_of("fiona"), &add, "a.txt", b"high", &json!({})).await?.json();
+    let file = got["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
+    server.publish(key_of("fiona"), "tides", dataset).await?;
+    server.get(key_of("fiona"), &format!("/api/access/datafile/{file}")).await?;
+    let group = json!({"aliasInOwner": "staff", "displayName": "Harbour, \"west\""});
+    server.json(key_of("fiona"), "POST", "/api/dataverses/tides/groups", &group).await?;
+    let member = "/api/dataverses/tides/groups/staff/roleAssignees/@fiona";
+    let got = server.send(key_of("fiona"), "PUT", member, "", Body::empty()).await?;
+    assert!(got.status.is_success(), "{}", got.text());
+    let gast = server.get(key_of("gast"), "/api/users/:me").await?.json()["data"]["id"].to_string();
+
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/users.http");
+    let mut out = String::new();
+    for text in exchange::requests(&std::fs::read_to_string(&case)?) {
+        let filled = exchange::filled::<String>(&text, |_, name| match name {
+            "gast" => Ok(gast.clone()),
+            other => Err(format!("{other} stands for nothing")),
+        })?;
+        let (head, mut body) = filled.split_once('\n').unwrap_or((&filled, ""));
+        let [who, method, path] = head.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(format!("no request: {head}").into());
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("x-dataverse-key", key_of(who))
+            .header("x-dataverse-unblock-key", "unblocked");
+        if let Some((accept, rest)) = body.strip_prefix("Accept: ").and_then(|it| it.split_once('\n')) {
+            request = request.header("accept", accept);
+            body = rest;
+        }
+        let got = server.answered(request.body(Body::from(body.trim_end().to_owned()))?).await?;
+        let media_type = got.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
+        writeln!(out, "> {}\n{} {media_type}", text.lines().next().unwrap_or_default(), got.status.as_str())?;
+        writeln!(out, "{}\n", got.text().replace(&pid, "PID").trim_end())?;
+    }
+    Ok(golden::compare(&case.with_extension("out"), &out)?)
+}
