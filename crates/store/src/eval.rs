@@ -164,7 +164,7 @@ fn is_null_or_absent(at: &Json, steps: &[String]) -> bool {
     }
 }
 
-fn in_range(found: &Json, lower: &End, upper: &End) -> bool {
+pub(crate) fn in_range(found: &Json, lower: &End, upper: &End) -> bool {
     let above = match lower {
         End::Open => true,
         End::Included(value) => matches!(compare(found, value), Some(Ordering::Greater | Ordering::Equal)),

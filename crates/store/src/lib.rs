@@ -56,6 +56,7 @@ mod marks;
 mod memory;
 mod narrow;
 mod pace;
+mod parts;
 mod pending_links;
 mod pipeline;
 mod places;

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::parts::Parts;
+
 /// Identifies a class: records of a kind with equal values in their class fields share one. See
 /// [`crate::Kind::class_fields`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +37,13 @@ pub struct Record {
 impl Record {
     /// Parses the body. Errors: what is stored is not JSON, which `pinakes check` would report.
     pub fn json(&self) -> crate::Result<serde_json::Value> {
-        serde_json::from_slice(&self.body)
+        self.json_of(&Parts::whole())
+    }
+
+    /// Parses parts of the body. Errors: as [`Record::json`].
+    pub(crate) fn json_of(&self, parts: &Parts) -> crate::Result<serde_json::Value> {
+        parts
+            .parse(&self.body)
             .map_err(|error| crate::StoreError::Damaged(format!("body of {:?}: {error}", self.id)))
     }
 

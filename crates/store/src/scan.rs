@@ -16,10 +16,11 @@ use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::counters::RECORDS;
 use crate::index::{FirstRows, Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
+use crate::parts::Parts;
 use crate::plan::{Equality, Plan, typed};
 use crate::remake;
 use crate::session::{Flavour, State};
-use crate::{Arity, Direction, Expr, Index, Kind, Order, Query, Result, StoreError, View, explain};
+use crate::{Arity, Direction, Expr, Index, Kind, Order, Path, Query, Result, StoreError, View, explain};
 
 /// Instructions of the embedded engine per row that an index scan passes over.
 const STEPS_PER_ROW: u64 = 15;
@@ -136,9 +137,10 @@ impl Scan {
     /// Returns the window of rows ordered by values from their bodies.
     fn keys_of_bodies(&self, view: &mut View<'_>, keys: &[i64]) -> Result<Vec<i64>> {
         let mut rows = Sorting::of(self.declared, &self.query);
+        let parts = Parts::default().with(self.query.order.iter().map(|it| &it.path));
         for step in keys.chunks(STEP_BODIES) {
             for record in view.by_keys(self.kind, step)? {
-                rows.add(record.key, &record.json()?);
+                rows.add(record.key, &record.json_of(&parts)?);
             }
             view.check_pace()?;
         }
@@ -499,7 +501,8 @@ impl Scan {
     /// Returns rows sorted by values that no column holds.
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
         let mut rows = Sorting::of(self.declared, &self.query);
-        self.each_body(view, " ORDER BY r.key", |key, body| {
+        let paths: Vec<Path> = self.query.order.iter().map(|it| it.path.clone()).collect();
+        self.each_body(view, " ORDER BY r.key", &paths, |key, body| {
             rows.add(key, body);
             ControlFlow::Continue(())
         })?;

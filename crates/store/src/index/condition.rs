@@ -7,11 +7,13 @@
 mod bounds;
 mod columns;
 mod grams;
+mod many;
 mod paths;
+mod positions;
 mod span;
 mod texts;
+mod wholes;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use tantivy::index::InvertedIndexReader;
@@ -22,13 +24,12 @@ use tantivy::{Searcher, SegmentReader};
 
 pub(super) use self::bounds::Bounds;
 pub(super) use self::paths::PathTexts;
-use self::span::Span;
 pub(super) use self::span::instants_between;
 use super::decoded::{Decoded, What};
 use super::hashes::Hashes;
-use super::layout::{INSTANTS, Layout};
+use super::layout::Layout;
 use super::set::Set;
-use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm};
+use super::terms::{self, BEGIN_BYTES, EXACT, TEXT_BYTES, Tag, TextTerm, after};
 use super::words::Words;
 use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
 
@@ -123,21 +124,8 @@ impl<'s> Segment<'s> {
     /// Returns the documents of any of these classes.
     pub(super) fn of_classes(&self, classes: &[i64]) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
-        let mut block = None;
-        if classes.len() < 1_000 {
-            for class in classes {
-                self.add_term(&terms::class_term(*class), &mut block, &mut set)?;
-            }
-            return Ok(set);
-        }
-        let classes: HashSet<[u8; 8]> = classes.iter().map(|it| it.to_be_bytes()).collect();
-        let prefix = terms::class_prefix();
-        self.each_term(&prefix, &[], None, |rest, info| {
-            if rest.try_into().is_ok_and(|it: [u8; 8]| classes.contains(&it)) {
-                self.add_postings(info, &mut block, &mut set)?;
-            }
-            Ok(())
-        })?;
+        let values = classes.iter().map(|it| it.to_be_bytes().to_vec()).collect();
+        self.add_any(&terms::class_prefix(), values, &mut set)?;
         Ok(set)
     }
 
@@ -247,6 +235,26 @@ impl<'s> Segment<'s> {
 
     /// Returns the documents among `within` that satisfy a condition; the result for other documents is meaningless.
     pub(super) fn satisfying(&self, expr: &Expr, within: &Set) -> Result<Bounds> {
+        match expr {
+            Expr::Is(path, _)
+            | Expr::In(path, _)
+            | Expr::Range(path, ..)
+            | Expr::Exists(path)
+            | Expr::Prefix(path, _)
+            | Expr::Regex(path, _)
+            | Expr::Word(path, _)
+            | Expr::Size(path, _)
+            | Expr::Element(path, _)
+                if !terms::is_indexed(self.kind, path) =>
+            {
+                self.beside_terms(expr, path, within)
+            }
+            _ => self.of_terms(expr, within),
+        }
+    }
+
+    /// As [`Segment::satisfying`], of a condition on a path whose terms the index has.
+    fn of_terms(&self, expr: &Expr, within: &Set) -> Result<Bounds> {
         Ok(match expr {
             Expr::All => Bounds::exact(Set::full(self.max_doc)),
             Expr::Nothing => Bounds::exact(Set::empty(self.max_doc)),
@@ -261,28 +269,11 @@ impl<'s> Segment<'s> {
             Expr::Not(it) => self.satisfying(it, within)?.complement(),
             Expr::Ids(ids) => {
                 let mut set = Set::empty(self.max_doc);
-                let mut block = None;
-                for id in ids {
-                    if let Some(info) = self.info(&terms::id_term(id))? {
-                        self.add_postings(&info, &mut block, &mut set)?;
-                    }
-                }
+                let values = ids.iter().map(|it| it.as_bytes().to_vec()).collect();
+                self.add_any(&terms::id_prefix(), values, &mut set)?;
                 Bounds::exact(set)
             }
             Expr::Text(query) => Bounds::exact(self.with_words(&Words::of(query))?),
-            Expr::Is(path, _)
-            | Expr::In(path, _)
-            | Expr::Range(path, ..)
-            | Expr::Exists(path)
-            | Expr::Prefix(path, _)
-            | Expr::Regex(path, _)
-            | Expr::Word(path, _)
-            | Expr::Size(path, _)
-            | Expr::Element(path, _)
-                if !terms::is_indexed(self.kind, path) =>
-            {
-                Bounds::some_of(Set::full(self.max_doc), self.max_doc)
-            }
             Expr::Is(path, value) => self.is(path, value, within)?,
             Expr::In(path, values) => self.any_of(path, values, within)?,
             Expr::Range(path, low, high) => self.range(path, low, high, within)?,
@@ -290,13 +281,7 @@ impl<'s> Segment<'s> {
             Expr::Size(path, n) => self.said(self.with(&bytes(path), Tag::Length, &n.to_be_bytes())?),
             Expr::Prefix(path, prefix) => self.prefixed(&bytes(path), prefix)?,
             Expr::Word(path, word) => self.word(path, word, within)?,
-            Expr::Regex(path, pattern) => {
-                let narrowed = self.with_runs_of(path, pattern, within)?;
-                let within = narrowed.as_ref().map_or(within, |it| it);
-                let found =
-                    self.pattern(path, |text| pattern.is_match(text), pattern.is_folding(), within)?;
-                if narrowed.is_some() { found.within(within) } else { found }
-            }
+            Expr::Regex(path, pattern) => self.matching(path, pattern, within)?,
             Expr::Element(path, inner) => {
                 let path = bytes(path);
                 let lists = self.with(&path, Tag::List, &[])?;
@@ -347,13 +332,7 @@ impl<'s> Segment<'s> {
         let all = u64::from(self.max_doc);
         Ok(match expr {
             Expr::Is(path, value) => self.n_equal(path, value)?.unwrap_or(all),
-            Expr::In(path, values) => {
-                let mut sum = 0;
-                for value in values {
-                    sum += self.n_equal(path, value)?.unwrap_or(all);
-                }
-                sum
-            }
+            Expr::In(path, values) => self.cost_of_any(path, values)?,
             Expr::Ids(ids) => ids.len() as u64,
             Expr::Text(_) | Expr::Word(..) => all / 4,
             Expr::Exists(_) | Expr::Size(..) => all,
@@ -417,7 +396,7 @@ impl<'s> Segment<'s> {
             }
             Value::Folded(text) => {
                 let folded = fold(text);
-                self.pattern(path, |it| fold(it) == folded, true, within)?
+                self.pattern(path, |it| fold(it) == folded, true, "", within)?
             }
             Value::Boolean(it) => self.said(self.with(&at, Tag::Boolean, &[u8::from(*it)])?),
             Value::Integer(_) | Value::Real(_) | Value::Instant(_) => {
@@ -427,56 +406,48 @@ impl<'s> Segment<'s> {
             Value::Null => {
                 let null = self.with(&at, Tag::Null, &[])?;
                 let absent = self.said(self.present(path)?).complement();
-                let mut lists = Set::empty(self.max_doc);
+                let (mut lists, mut empty) = (Set::empty(self.max_doc), Set::empty(self.max_doc));
                 for n in 1..path.as_steps().len() {
                     let before = terms::path_bytes(&path.as_steps()[..n]);
-                    lists = lists.or(&self.with(&before, Tag::List, &[])?);
+                    // No value is absent from an empty list.
+                    empty.add(&self.with(&before, Tag::Length, &0_u64.to_be_bytes())?.without(&lists));
+                    lists.add(&self.with(&before, Tag::List, &[])?);
                 }
                 let found = self.said(null).or(&absent);
                 if lists.is_empty() {
                     return Ok(found);
                 }
-                let high = found.high().clone().or(&lists);
+                let high = found.high().clone().or(&lists).without(&empty);
                 let sure = self.with(&at, Tag::Null, &[])?;
                 Bounds { low: found.low.without(&lists).or(&sure), high: Some(high) }
             }
-            Value::Json(_) => {
-                let set = self.present(path)?;
-                self.said_between(Set::empty(self.max_doc), Some(set))
-            }
+            Value::Json(whole) => self.is_whole(path, whole, within)?,
         })
     }
 
-    /// Evaluates equality with any of many values: the documents of single terms are collected in one set.
+    /// Evaluates equality with any of many values: the documents of all texts are collected in one set.
     fn any_of(&self, path: &Path, values: &[Value], within: &Set) -> Result<Bounds> {
         let at = bytes(path);
-        let (mut set, mut block) = (Set::empty(self.max_doc), None);
-        let mut others = None;
-        let mut numbers = Vec::new();
+        let mut set = Set::empty(self.max_doc);
+        let (mut texts, mut folded, mut numbers, mut others) = (Vec::new(), Vec::new(), Vec::new(), None);
         for value in values {
-            let folded;
-            let (tag, value_bytes): (Tag, &[u8]) = match value {
-                Value::Text(text) if text.len() <= TEXT_BYTES => (Tag::Text, text.as_bytes()),
+            match value {
+                Value::Text(text) if text.len() <= TEXT_BYTES => texts.push(text.clone().into_bytes()),
                 Value::Folded(text) if self.is_folded() && text.len() <= TEXT_BYTES / 4 => {
-                    folded = fold(text);
-                    (Tag::Folded, folded.as_bytes())
+                    folded.push(fold(text).into_bytes());
                 }
                 Value::Integer(number) if number.unsigned_abs() < EXACT as u64 => {
-                    numbers.push(*number as f64);
-                    continue;
+                    numbers.push(*number as f64)
                 }
-                Value::Real(number) if !number.is_nan() => {
-                    numbers.push(*number);
-                    continue;
-                }
+                Value::Real(number) if !number.is_nan() => numbers.push(*number),
                 other => {
                     let found = self.is(path, other, within)?;
                     others = Some(others.map_or_else(|| found.clone(), |it: Bounds| it.or(&found)));
-                    continue;
                 }
-            };
-            self.add_term(&terms::term(&at, tag, value_bytes), &mut block, &mut set)?;
+            }
         }
+        self.add_any(&terms::term(&at, Tag::Text, &[]), texts, &mut set)?;
+        self.add_any(&terms::term(&at, Tag::Folded, &[]), folded, &mut set)?;
         if !numbers.is_empty() {
             set = set.or(&self.among(path, numbers, within)?);
         }
@@ -488,12 +459,13 @@ impl<'s> Segment<'s> {
     }
 
     /// Evaluates any test on the texts of a path. `is_folding`: the test gives the same result for a text and for the
-    /// folded text.
+    /// folded text. `begin`: all texts that pass begin with it.
     fn pattern(
         &self,
         path: &Path,
         test: impl Fn(&str) -> bool,
         is_folding: bool,
+        begin: &str,
         within: &Set,
     ) -> Result<Bounds> {
         if within.len() < FEW_BODIES {
@@ -503,49 +475,18 @@ impl<'s> Segment<'s> {
             return self.pattern_in_column(&column, test, within);
         }
         let path = bytes(path);
-        let long = self.between(&path, Tag::LongText, &[], None)?;
+        let long_begin = &begin.as_bytes()[..begin.len().min(BEGIN_BYTES)];
+        let long = self.between(&path, Tag::LongText, long_begin, after(long_begin).as_deref())?;
         let mut set = Set::empty(self.max_doc);
         let mut block = None;
-        self.each_term(&terms::term(&path, Tag::Text, &[]), &[], None, |text, info| {
+        let (low, high) = (begin.as_bytes(), after(begin.as_bytes()));
+        self.each_term(&terms::term(&path, Tag::Text, &[]), low, high.as_deref(), |text, info| {
             if std::str::from_utf8(text).is_ok_and(&test) {
                 self.add_postings(info, &mut block, &mut set)?;
             }
             Ok(())
         })?;
         Ok(self.said_between(set, (!long.is_empty()).then_some(long)))
-    }
-
-    fn range(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Bounds> {
-        let at = bytes(path);
-        let value = |end: &End| match end {
-            End::Open => None,
-            End::Included(value) | End::Excluded(value) => Some(value.clone()),
-        };
-        if let Some((from, to)) = instants_between(low, high) {
-            let set = self.in_column(INSTANTS, path, &Span::Whole(from, to), within)?;
-            return Ok(self.said(set));
-        }
-        let maybe = || -> Result<Bounds> {
-            let set = self.present(path)?;
-            Ok(self.said_between(Set::empty(self.max_doc), Some(set)))
-        };
-        match (value(low), value(high)) {
-            (
-                None | Some(Value::Integer(_) | Value::Real(_)),
-                None | Some(Value::Integer(_) | Value::Real(_)),
-            ) if !matches!((low, high), (End::Open, End::Open)) => self.numbers(path, low, high, within),
-            (None | Some(Value::Text(_)), None | Some(Value::Text(_)))
-                if !matches!((low, high), (End::Open, End::Open)) =>
-            {
-                self.texts(&at, low, high, Tag::Text, Tag::LongText)
-            }
-            (None | Some(Value::Folded(_)), None | Some(Value::Folded(_)))
-                if self.is_folded() && !matches!((low, high), (End::Open, End::Open)) =>
-            {
-                self.texts(&at, low, high, Tag::Folded, Tag::LongFolded)
-            }
-            _ => maybe(),
-        }
     }
 }
 

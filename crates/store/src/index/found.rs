@@ -20,9 +20,10 @@ use super::words::Words;
 use crate::classes::ClassSet;
 use crate::document::{Taken, searched_text_of};
 use crate::eval::matches_with;
+use crate::parts::Parts;
 use crate::plan::flatten;
 use crate::session::{Flavour, HORIZON};
-use crate::{Expr, FacetCount, Kind, Result, StoreError, Text, View};
+use crate::{Expr, FacetCount, Kind, Record, Result, StoreError, Text, View};
 
 /// Maximum size of the bodies of changed records held together: with more, the index is too far behind.
 const TAIL_BYTES: usize = 64 << 20;
@@ -30,7 +31,9 @@ const TAIL_BYTES: usize = 64 << 20;
 /// threads.
 const HEAVY: u64 = 3_000_000;
 /// Records whose bodies are read in one step.
-const STEP_RECORDS: usize = 500;
+const STEP_RECORDS: usize = 2_000;
+/// Records of a step that one thread decides.
+const SHARE_RECORDS: usize = 250;
 
 /// The records that satisfy a condition.
 pub(crate) struct Found<'s> {
@@ -65,6 +68,12 @@ impl Decider {
         let mut texts = Vec::new();
         collect(expr, &mut texts);
         Self { kind, texts }
+    }
+
+    /// Returns the parts of a body that decide the condition.
+    pub(crate) fn parts(&self, expr: &Expr) -> Parts {
+        let reads_text = !self.texts.is_empty() && matches!(self.kind.text, Text::At(_));
+        if reads_text { Parts::whole() } else { Parts::of(expr) }
     }
 
     /// Returns whether a record satisfies the condition.
@@ -273,8 +282,11 @@ impl Tail {
 }
 
 pub(super) fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| StoreError::Damaged(format!("{} {id:?}: {error}", kind.name)))
+    serde_json::from_slice(bytes).map_err(|error| damaged(kind, id, &error))
+}
+
+fn damaged(kind: &Kind, id: &str, error: &serde_json::Error) -> StoreError {
+    StoreError::Damaged(format!("{} {id:?}: {error}", kind.name))
 }
 
 /// Adds to `low` the documents of `open` whose bodies satisfy the condition.
@@ -289,19 +301,28 @@ fn decide(
 ) -> Result<Set> {
     let keys = segment.reader().fast_fields().i64(KEY)?;
     let docs: Vec<u32> = open.iter().collect();
+    let parts = decider.parts(filter);
+    let decided = |records: &[Record]| -> Result<Vec<i64>> {
+        let decider = Decider::of(kind, filter);
+        let mut held = Vec::new();
+        for it in records {
+            let body = parts.parse(&it.body).map_err(|error| damaged(kind, &it.id, &error))?;
+            if decider.holds(filter, &it.id, &it.body, &body)? {
+                held.push(it.key);
+            }
+        }
+        Ok(held)
+    };
     for docs in docs.chunks(STEP_RECORDS) {
         let by_key: HashMap<i64, u32> =
             docs.iter().filter_map(|doc| Some((keys.first(*doc)?, *doc))).collect();
         let mut list: Vec<i64> = by_key.keys().copied().collect();
         list.sort_unstable();
-        for record in view.by_keys(kind, &list)? {
-            let body = parse(kind, &record.id, &record.body)?;
-            if decider.holds(filter, &record.id, &record.body, &body)?
-                && let Some(doc) = by_key.get(&record.key)
-            {
-                low.insert(*doc);
-            }
-        }
+        let records = view.by_keys(kind, &list)?;
+        let shares: Vec<&[Record]> = records.chunks(SHARE_RECORDS).collect();
+        let threads = if shares.len() < 2 { Threads::One } else { Threads::Several };
+        let held = on_each(&shares, |it| it.len() as u32, threads, |share| decided(share))?;
+        held.iter().flatten().filter_map(|key| by_key.get(key)).for_each(|doc| low.insert(*doc));
         view.check_pace()?;
     }
     Ok(low)

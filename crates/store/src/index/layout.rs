@@ -19,7 +19,7 @@ use crate::postgres::words::folded;
 use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// Name of the tokenizer that splits the text into words.
 pub(super) const CUTTER: &str = "pinakes";
@@ -58,6 +58,11 @@ pub(super) fn column_name(index: usize) -> String {
 /// Returns the name of a facet's column.
 pub(super) fn facet_name(index: usize) -> String {
     format!("f{index}")
+}
+
+/// Returns the name of the column of numbers that lists at a path begin with.
+pub(super) fn first_column_name(path: &Path) -> String {
+    format!("{NUMBERS}.{}", terms::first_key(&terms::column_key(path.as_steps())))
 }
 
 /// Returns the name of the column of numbers, or points in time, at a path.

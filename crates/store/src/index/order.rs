@@ -7,7 +7,10 @@ use super::condition::Segment;
 use super::found::{Changed, Found};
 use super::layout::{KEY, column_name};
 use super::page::Page;
-use super::rank::{BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, real_rank};
+use super::rank::{
+    BOOLEAN, LIST, LIST_BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, is_text,
+    real_rank,
+};
 use super::terms::EXACT;
 use super::texts::{Texts, Top, window};
 use super::values::STEP_DOCS;
@@ -177,14 +180,13 @@ impl Found<'_> {
             SortBy::Path(path) => {
                 return match value_at(&record.body, path.as_steps()) {
                     None | Some(Json::Null) => TailValue::Ranked(None),
-                    Some(Json::Number(number)) => match number.as_f64().filter(|it| it.abs() < EXACT) {
-                        Some(number) => TailValue::Ranked(Some((NUMBER, real_rank(number)))),
-                        None => TailValue::Other,
-                    },
-                    Some(Json::String(text)) => TailValue::Text(text.clone()),
                     Some(Json::Bool(it)) => TailValue::Ranked(Some((BOOLEAN, u64::from(*it)))),
-                    Some(Json::Object(_)) => TailValue::Ranked(Some((OBJECT, 0))),
-                    Some(Json::Array(_)) => TailValue::Other,
+                    Some(Json::Array(list)) => match list.first() {
+                        None | Some(Json::Null) => TailValue::Ranked(Some((LIST, 0))),
+                        Some(Json::Bool(it)) => TailValue::Ranked(Some((LIST_BOOLEAN, u64::from(*it)))),
+                        Some(first) => tail_value_of(first, LIST),
+                    },
+                    Some(value) => tail_value_of(value, 0),
                 };
             }
         };
@@ -192,29 +194,23 @@ impl Found<'_> {
             Cell::Int(number) if self.is_real(place) => Some((NUMBER, real_rank(*number as f64))),
             Cell::Int(number) => Some((NUMBER, whole_rank(*number))),
             Cell::Real(number) => Some((NUMBER, real_rank(*number))),
-            Cell::Text(text) => return TailValue::Text(text.clone()),
+            Cell::Text(text) => return TailValue::Text(TEXT, text.clone()),
             _ => None,
         })
     }
 
-    /// Returns the source of a sort's values. `None` where ranks do not suffice: lists, texts of which the index holds
-    /// only the beginning, numbers beyond 64-bit floats; and where few records are sorted by a path with texts, all of
+    /// Returns the source of a sort's values. `None` where ranks do not suffice: lists on the way to the path, texts of
+    /// which the index holds only the beginning, numbers beyond 64-bit floats; and where few records are sorted by a path with texts, all of
     /// which would have to be read.
     fn sort_column(&self, segment: &Segment<'_>, by: &SortBy, n_wanted: u64) -> Result<Option<SortColumn>> {
         let fields = segment.reader().fast_fields();
         let place = match by {
             SortBy::Column(place) => *place,
             SortBy::Path(path) => {
-                if !segment.has_one_exact_value(path)? {
-                    return Ok(None);
-                }
                 if segment.has_texts(path)? && self.count() < FEW_RECORDS {
                     return Ok(None);
                 }
-                let [no, yes] = segment.booleans(path)?;
-                let (numbers, texts) = (segment.number_columns(path)?, segment.path_texts(path)?);
-                let objects = segment.objects(path)?;
-                return Ok(Some(SortColumn::Path(PathColumn { numbers, texts, objects, no, yes })));
+                return Ok(PathColumn::of(segment, path)?.map(|it| SortColumn::Path(Box::new(it))));
             }
         };
         let name = column_name(place);
@@ -231,6 +227,19 @@ impl Found<'_> {
     }
 }
 
+/// Returns what a changed record is sorted by: a number, a text or an object, in a list if `base` is [`LIST`].
+fn tail_value_of(value: &Json, base: u8) -> TailValue {
+    match value {
+        Json::Number(number) => match number.as_f64().filter(|it| it.abs() < EXACT) {
+            Some(number) => TailValue::Ranked(Some((base + NUMBER, real_rank(number)))),
+            None => TailValue::Other,
+        },
+        Json::String(text) => TailValue::Text(base + TEXT, text.clone()),
+        Json::Object(_) => TailValue::Ranked(Some((base + OBJECT, 0))),
+        Json::Null | Json::Bool(_) | Json::Array(_) => TailValue::Other,
+    }
+}
+
 /// Makes the ranks of texts, which are relative to a segment, comparable across segments, and adds the changed records.
 fn rank_together<const N: usize>(
     all: &mut Vec<Entry<N>>,
@@ -241,7 +250,8 @@ fn rank_together<const N: usize>(
     for (key, values) in tail {
         let rank = |value: &&TailValue| match value {
             TailValue::Ranked(rank) => *rank,
-            TailValue::Text(_) | TailValue::Other => Some((TEXT, 0)),
+            TailValue::Text(ty, _) => Some((*ty, 0)),
+            TailValue::Other => None,
         };
         let ranks = std::array::from_fn(|n| rank(&values[n]));
         all.push(Entry { ranks, key: *key, segment: u32::MAX });
@@ -254,7 +264,7 @@ fn rank_together<const N: usize>(
         // The text ordinals needed in each segment.
         let mut ords: Vec<Vec<u64>> = vec![Vec::new(); columns.len()];
         for entry in &all[..first] {
-            if let Some((TEXT, ord)) = entry.ranks[n] {
+            if let Some((_, ord)) = entry.ranks[n].filter(|it| is_text(it.0)) {
                 ords[entry.segment as usize].push(ord);
             }
         }
@@ -265,7 +275,7 @@ fn rank_together<const N: usize>(
         }
         let in_tail = texts.len();
         for (_, values) in tail {
-            if let TailValue::Text(text) = values[n] {
+            if let TailValue::Text(_, text) = values[n] {
                 texts.push(text.as_bytes());
             }
         }
@@ -280,15 +290,15 @@ fn rank_together<const N: usize>(
             .collect();
         for entry in &mut all[..first] {
             let segment = entry.segment as usize;
-            if let Some((TEXT, ord)) = entry.ranks[n] {
+            if let Some((ty, ord)) = entry.ranks[n].filter(|it| is_text(it.0)) {
                 let at = ords[segment].binary_search(&ord).ok();
-                entry.ranks[n] = at.map(|at| (TEXT, ranks[begins[segment] + at]));
+                entry.ranks[n] = at.map(|at| (ty, ranks[begins[segment] + at]));
             }
         }
         let mut next = ranks[in_tail..].iter();
         for (entry, (_, values)) in all[first..].iter_mut().zip(tail) {
-            if matches!(values[n], TailValue::Text(_)) {
-                entry.ranks[n] = next.next().map(|rank| (TEXT, *rank));
+            if let TailValue::Text(ty, _) = values[n] {
+                entry.ranks[n] = next.next().map(|rank| (*ty, *rank));
             }
         }
     }

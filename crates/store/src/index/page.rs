@@ -81,10 +81,10 @@ impl Within {
     pub(super) fn has(&self, value: &TailValue) -> bool {
         match (&self.changed, value) {
             (OfChanged::Ranks(ranks), TailValue::Ranked(rank)) => ranks.has(*rank),
-            (OfChanged::Ranks(_), TailValue::Text(_) | TailValue::Other) => false,
+            (OfChanged::Ranks(_), TailValue::Text(..) | TailValue::Other) => false,
             (OfChanged::Texts(low, high), value) => {
                 let text = match value {
-                    TailValue::Text(text) => Some(text.as_bytes()),
+                    TailValue::Text(_, text) => Some(text.as_bytes()),
                     TailValue::Ranked(_) | TailValue::Other => None,
                 };
                 low.as_deref() <= text && text <= high.as_deref()
@@ -140,7 +140,7 @@ impl Found<'_> {
         }
         ranks.extend(tail.iter().filter_map(|it| match it {
             TailValue::Ranked(rank) => *rank,
-            TailValue::Text(_) | TailValue::Other => None,
+            TailValue::Text(..) | TailValue::Other => None,
         }));
         let n_absent = n_rows - ranks.len() as u64;
         let Some((from, to)) = page.ascending(direction, limit, n_rows) else {
@@ -185,7 +185,7 @@ impl Found<'_> {
             }));
         }
         let texts = tail.iter().filter_map(|it| match it {
-            TailValue::Text(text) => Some(text.as_str()),
+            TailValue::Text(_, text) => Some(text.as_str()),
             TailValue::Ranked(_) | TailValue::Other => None,
         });
         sources.push(Source::of_list(texts.collect()));

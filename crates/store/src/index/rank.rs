@@ -3,47 +3,125 @@
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
 use super::codes::{Codes, WholeNumbers, whole_rank};
-use super::condition::{PathTexts, failed};
+use super::condition::{PathTexts, Segment, failed};
 use super::set::Set;
+use super::terms::First;
 use super::texts::Texts;
-use crate::Result;
+use crate::{Path, Result};
 
 /// A value to sort by: its type, and its rank among values of that type; `None` for an absent value, which sorts first.
 pub(super) type Rank = Option<(u8, u64)>;
 
-/// Sort order of the types: numbers, texts, objects, booleans.
+/// Sort order of the types: numbers, texts, objects, lists, booleans.
 pub(super) const NUMBER: u8 = 1;
 pub(super) const TEXT: u8 = 2;
 pub(super) const OBJECT: u8 = 3;
-pub(super) const BOOLEAN: u8 = 5;
+/// A list that is empty or begins with `null`. Others have this and the type of their first element.
+pub(super) const LIST: u8 = 16;
+pub(super) const BOOLEAN: u8 = 32;
+/// Lists have the types from [`LIST`] on, and those of lists that begin with booleans come last.
+pub(super) const LIST_BOOLEAN: u8 = LIST + 5;
+
+/// Returns whether values of a type are ranked by their texts.
+pub(super) fn is_text(ty: u8) -> bool {
+    ty == TEXT || ty == LIST + TEXT
+}
 
 /// The source of the values that a sort compares.
 pub(super) enum SortColumn {
     Whole(WholeNumbers),
     Real(Column<f64>),
     Text(Option<StrColumn>),
-    Path(PathColumn),
+    Path(Box<PathColumn>),
 }
 
 /// The values at a path without a column.
 pub(super) struct PathColumn {
     /// Columns of any type.
-    pub(super) numbers: Vec<DynamicColumn>,
-    pub(super) texts: PathTexts,
-    pub(super) objects: Set,
-    pub(super) no: Set,
-    pub(super) yes: Set,
+    numbers: Vec<DynamicColumn>,
+    texts: PathTexts,
+    objects: Set,
+    no: Set,
+    yes: Set,
+    /// `None` if no document has a list there.
+    lists: Option<ListColumn>,
+}
+
+/// What the lists at a path begin with.
+struct ListColumn {
+    /// The documents with a list.
+    lists: Set,
+    numbers: Vec<DynamicColumn>,
+    /// Documents with the text of an ordinal that [`PathColumn`] counts on from those of its own texts.
+    texts: PathTexts,
+    objects: Set,
+    no: Set,
+    yes: Set,
+}
+
+impl ListColumn {
+    fn of(segment: &Segment<'_>, path: &Path) -> Result<Option<Self>> {
+        let lists = segment.lists(path)?;
+        if lists.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            numbers: segment.first_numbers(path)?,
+            texts: segment.first_texts(path)?,
+            objects: segment.lists_from(path, First::Object)?,
+            no: segment.lists_from(path, First::No)?,
+            yes: segment.lists_from(path, First::Yes)?,
+            lists,
+        }))
+    }
+
+    fn rank(&self, doc: u32, n_texts: u64) -> (u8, u64) {
+        if let Some(number) = number_of(&self.numbers, doc) {
+            return (LIST + NUMBER, number);
+        }
+        if let Some(ord) = self.texts.ord(doc) {
+            return (LIST + TEXT, n_texts + ord);
+        }
+        if self.objects.has(doc) {
+            return (LIST + OBJECT, 0);
+        }
+        if self.yes.has(doc) {
+            return (LIST_BOOLEAN, 1);
+        }
+        if self.no.has(doc) { (LIST_BOOLEAN, 0) } else { (LIST, 0) }
+    }
+}
+
+/// Returns the rank of a document's number, which only one of the columns has.
+fn number_of(columns: &[DynamicColumn], doc: u32) -> Option<u64> {
+    columns.iter().find_map(|column| match column {
+        DynamicColumn::I64(column) => column.first(doc).map(|it| real_rank(it as f64)),
+        DynamicColumn::U64(column) => column.first(doc).map(|it| real_rank(it as f64)),
+        DynamicColumn::F64(column) => column.first(doc).map(real_rank),
+        _ => None,
+    })
 }
 
 impl PathColumn {
+    /// Returns the values of a segment. `None` if there is a list on the way, or a value that the index does not hold
+    /// whole.
+    pub(super) fn of(segment: &Segment<'_>, path: &Path) -> Result<Option<Self>> {
+        if !segment.has_exact_values(path)? {
+            return Ok(None);
+        }
+        let lists = ListColumn::of(segment, path)?;
+        let [no, yes] = segment.booleans(path)?;
+        let is_alone = |doc: u32| lists.as_ref().is_none_or(|it| !it.lists.has(doc));
+        let texts = segment.texts_at(path, is_alone)?;
+        let (numbers, objects) = (segment.number_columns(path)?, segment.objects(path)?);
+        Ok(Some(Self { numbers, texts, objects, no, yes, lists }))
+    }
+
     fn rank(&self, doc: u32) -> Rank {
-        let number = self.numbers.iter().find_map(|column| match column {
-            DynamicColumn::I64(column) => column.first(doc).map(|it| real_rank(it as f64)),
-            DynamicColumn::U64(column) => column.first(doc).map(|it| real_rank(it as f64)),
-            DynamicColumn::F64(column) => column.first(doc).map(real_rank),
-            _ => None,
-        });
-        if let Some(number) = number {
+        if let Some(lists) = self.lists.as_ref().filter(|it| it.lists.has(doc)) {
+            return Some(lists.rank(doc, self.texts.len()));
+        }
+        if let Some(number) = number_of(&self.numbers, doc) {
             return Some((NUMBER, number));
         }
         if let Some(ord) = self.texts.ord(doc) {
@@ -53,6 +131,18 @@ impl PathColumn {
             return Some((OBJECT, 0));
         }
         if self.yes.has(doc) { Some((BOOLEAN, 1)) } else { self.no.has(doc).then_some((BOOLEAN, 0)) }
+    }
+
+    /// Returns the text of an ordinal.
+    fn text(&self, ord: u64) -> &[u8] {
+        match (ord.checked_sub(self.texts.len()), &self.lists) {
+            (Some(of_lists), Some(lists)) => lists.texts.text(of_lists),
+            _ => self.texts.text(ord),
+        }
+    }
+
+    fn has_texts(&self) -> bool {
+        self.texts.len() != 0 || self.lists.as_ref().is_some_and(|it| it.texts.len() != 0)
     }
 }
 
@@ -113,7 +203,7 @@ impl SortColumn {
         match self {
             Self::Whole(_) | Self::Real(_) | Self::Text(None) => true,
             Self::Text(Some(_)) => false,
-            Self::Path(column) => column.texts.is_empty(),
+            Self::Path(column) => !column.has_texts(),
         }
     }
 
@@ -124,7 +214,7 @@ impl SortColumn {
                 let dictionary = column.dictionary();
                 dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
             }
-            Self::Path(column) => ords.iter().for_each(|ord| texts.push(column.texts.text(*ord))),
+            Self::Path(column) => ords.iter().for_each(|ord| texts.push(column.text(*ord))),
             Self::Text(None) | Self::Whole(_) | Self::Real(_) => {}
         }
         Ok(())
@@ -138,7 +228,8 @@ pub(super) fn real_rank(number: f64) -> u64 {
 /// A value of a changed record.
 pub(super) enum TailValue {
     Ranked(Rank),
-    Text(String),
+    /// A type, and the text that it is ranked by.
+    Text(u8, String),
     /// A value that has no rank.
     Other,
 }

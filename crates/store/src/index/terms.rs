@@ -41,6 +41,10 @@ pub(super) enum Tag {
     Nested = b'n',
     /// It is an object.
     Object = b'o',
+    /// It is an object without members, or a list with one among its elements.
+    Empty = b'e',
+    /// How a list begins that no list is around: see [`First`].
+    First = b'1',
     /// It is `null`, or a list with `null` among its elements.
     Null = b'z',
     Boolean = b'b',
@@ -58,6 +62,19 @@ pub(super) enum Tag {
     ManyWords = b'W',
     /// A trigram of a folded text.
     Gram = b'g',
+}
+
+/// The type of the first element of a list, by which lists are sorted. The term of a text goes on with the text; numbers
+/// are in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum First {
+    Text = b's',
+    Object = b'o',
+    No = b'0',
+    Yes = b'1',
+    /// A list, or a text of which an index does not hold all.
+    Other = b'?',
 }
 
 /// Length of a [`Tag::Gram`].
@@ -83,6 +100,11 @@ const WHOLE: [u8; 2] = [0, 3];
 /// Returns the term of a record's id.
 pub(super) fn id_term(id: &str) -> Vec<u8> {
     whole(b'i', id.as_bytes())
+}
+
+/// Returns the common prefix of all id terms.
+pub(super) fn id_prefix() -> Vec<u8> {
+    whole(b'i', &[])
 }
 
 /// Returns a term that no record has.
@@ -163,11 +185,29 @@ pub(super) fn push_escaped(bytes: &mut Vec<u8>, text: &str) {
     }
 }
 
+/// Returns the least byte string greater than all with this prefix.
+pub(super) fn after(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = prefix.to_vec();
+    while let Some(last) = bytes.pop() {
+        if last < 0xff {
+            bytes.push(last + 1);
+            return Some(bytes);
+        }
+    }
+    None
+}
+
 /// Returns the column name of a path, for numbers and instants.
 pub(super) fn column_key(steps: &[String]) -> String {
     let mut key = String::new();
     steps.iter().for_each(|step| push_key(&mut key, step));
     key
+}
+
+/// Returns the column name of the first elements of lists at a path, for numbers.
+pub(super) fn first_key(key: &str) -> String {
+    // Other names begin with a slash.
+    format!("1{key}")
 }
 
 fn push_key(key: &mut String, step: &str) {
@@ -190,7 +230,7 @@ pub(crate) fn is_indexed(kind: &Kind, path: &Path) -> bool {
 }
 
 /// Returns whether the index of a kind covers a member of a body.
-fn is_member_indexed(kind: &Kind, member: &str) -> bool {
+pub(super) fn is_member_indexed(kind: &Kind, member: &str) -> bool {
     kind.search != Search::Declared || kind.columns.iter().any(|it| it.path.split('.').next() == Some(member))
 }
 
@@ -247,7 +287,15 @@ pub(super) trait Sink {
 /// Passes all terms of a body to `sink`; false when there are more than are kept.
 pub(super) fn walk(kind: &Kind, body: &Json, sink: &mut dyn Sink) -> bool {
     let is_folded = kind.search == Search::Folded;
-    let mut walk = Walk { sink, is_folded, path: Vec::new(), key: String::new(), scratch: Vec::new(), n: 0 };
+    let mut walk = Walk {
+        sink,
+        is_folded,
+        is_in_list: false,
+        path: Vec::new(),
+        key: String::new(),
+        scratch: Vec::new(),
+        n: 0,
+    };
     let Json::Object(map) = body else { return true };
     map.iter()
         .filter(|(member, _)| is_member_indexed(kind, member))
@@ -257,6 +305,7 @@ pub(super) fn walk(kind: &Kind, body: &Json, sink: &mut dyn Sink) -> bool {
 struct Walk<'s> {
     sink: &'s mut dyn Sink,
     is_folded: bool,
+    is_in_list: bool,
     path: Vec<u8>,
     key: String,
     scratch: Vec<u8>,
@@ -264,7 +313,10 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn object(&mut self, map: &Map<String, Json>) -> bool {
+    fn members(&mut self, map: &Map<String, Json>) -> bool {
+        if map.is_empty() {
+            self.emit(Tag::Empty, &[]);
+        }
         map.iter().all(|(step, value)| self.below(step, |walk| walk.value(value)))
     }
 
@@ -282,19 +334,25 @@ impl Walk<'_> {
         match value {
             Json::Object(map) => {
                 self.emit(Tag::Object, &[]);
-                self.object(map)
+                self.members(map)
             }
             Json::Array(list) => {
                 self.emit(Tag::List, &[]);
                 self.emit(Tag::Length, &(list.len() as u64).to_be_bytes());
-                list.iter().all(|it| match it {
-                    Json::Object(map) => self.object(map),
+                if let Some(first) = list.first().filter(|_| !self.is_in_list) {
+                    self.first(first);
+                }
+                let was_in_list = std::mem::replace(&mut self.is_in_list, true);
+                let is_within = list.iter().all(|it| match it {
+                    Json::Object(map) => self.members(map),
                     Json::Array(inner) => {
                         self.emit(Tag::Nested, &[]);
                         inner.iter().all(|it| self.nested(it))
                     }
                     scalar => self.scalar(scalar),
-                })
+                });
+                self.is_in_list = was_in_list;
+                is_within
             }
             Json::String(text) => {
                 self.emit(Tag::Present, &[]);
@@ -303,6 +361,30 @@ impl Walk<'_> {
             }
             scalar => self.scalar(scalar),
         }
+    }
+
+    /// Handles the first element of a list.
+    fn first(&mut self, element: &Json) {
+        let mut term = vec![match element {
+            Json::Null => return,
+            Json::Number(number) => {
+                if let Some(number) = number.as_f64() {
+                    self.sink.number(&first_key(&self.key), number);
+                }
+                return;
+            }
+            Json::String(text) if text.len() <= TEXT_BYTES => First::Text,
+            Json::Bool(false) => First::No,
+            Json::Bool(true) => First::Yes,
+            Json::Object(_) => First::Object,
+            Json::String(_) | Json::Array(_) => First::Other,
+        } as u8];
+        if let Json::String(text) = element
+            && text.len() <= TEXT_BYTES
+        {
+            term.extend_from_slice(text.as_bytes());
+        }
+        self.emit(Tag::First, &term);
     }
 
     /// Handles a value in a list within a list: only its existence counts.

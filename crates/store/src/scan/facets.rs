@@ -162,7 +162,8 @@ impl Scan {
     fn facets_by_body(&mut self, view: &mut View<'_>, names: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
         let facets: Vec<_> = names.iter().map(|name| self.declared.facet_named(name)).collect();
         let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
-        self.each_body(view, "", |_, body| {
+        let paths: Vec<Path> = facets.iter().flatten().map(|it| Path::dotted(it.path)).collect();
+        self.each_body(view, "", &paths, |_, body| {
             for (facet, counts) in facets.iter().zip(&mut counts) {
                 let Some(facet) = facet else { continue };
                 let mut seen = Vec::new();

@@ -13,7 +13,7 @@ use crate::session::Flavour;
 use crate::{Arity, End, Expr, Path, Result, StoreError, Type, View, eval};
 
 impl Scan {
-    /// Calls `visit` with each row that satisfies the whole condition, reading as little as is needed to decide.
+    /// Calls `visit` with each row that satisfies the whole condition, and with as much of it as decides that.
     pub(super) fn each_remaining(
         &mut self,
         view: &mut View<'_>,
@@ -23,7 +23,7 @@ impl Scan {
         let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
         let mut paths = Vec::new();
         let columns = if collect_paths(&residual, &mut paths) { self.columns_for(&paths) } else { None };
-        let Some(columns) = columns else { return self.each_body(view, order, visit) };
+        let Some(columns) = columns else { return self.each_body(view, order, &[], visit) };
         let condition = self.where_sql(view);
         let name = self.kind.name;
         let selected: String = columns.iter().map(|it| format!(", r.\"{}\"", it.0)).collect();
@@ -41,11 +41,12 @@ impl Scan {
         })
     }
 
-    /// Calls `visit` with each row that satisfies the condition, and its whole body.
+    /// Calls `visit` with each row that satisfies the condition, and with what its body has at `paths`.
     pub(super) fn each_body(
         &mut self,
         view: &mut View<'_>,
         order: &str,
+        paths: &[Path],
         mut visit: impl FnMut(i64, &Json) -> ControlFlow<()>,
     ) -> Result<()> {
         let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
@@ -54,6 +55,7 @@ impl Scan {
         // A database decides text conditions by itself.
         let own = if view.session.flavour() == Flavour::Sqlite { &*residual } else { &Expr::All };
         let decider = Decider::of(self.kind, own);
+        let parts = decider.parts(&residual).with(paths);
         let leaves = &self.plan.leaves;
         let decided: String = leaves.decided.iter().map(|sql| format!(", ({sql}) IS TRUE")).collect();
         let sql = format!(
@@ -63,7 +65,7 @@ impl Scan {
         );
         view.session.rows(&sql, &self.plan.values, |row| {
             let bytes = row.bytes(1)?;
-            let body = parse(&bytes)?;
+            let body = parts.parse(&bytes).map_err(|error| damaged(&error))?;
             let held: Vec<bool> =
                 (0..leaves.decided.len()).map(|index| row.flag(index + 2)).collect::<Result<_>>()?;
             let decide = |expr: &Expr| leaves.holds(expr, &held);
@@ -142,6 +144,6 @@ fn instant_text(ms: i64) -> String {
     format!("{day}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1_000)
 }
 
-fn parse(bytes: &[u8]) -> Result<Json> {
-    serde_json::from_slice(bytes).map_err(|error| StoreError::Damaged(format!("a body is not JSON: {error}")))
+fn damaged(error: &serde_json::Error) -> StoreError {
+    StoreError::Damaged(format!("a body is not JSON: {error}"))
 }

@@ -66,7 +66,9 @@ fn body(n: u64) -> Json {
     maybe(&mut draw, "shared", value);
     let value = json!({format!("m{}", draw(4)): draw(3), "common": 1});
     maybe(&mut draw, "meta", value);
-    let value = match draw(4) {
+    let value = match draw(6) {
+        4 => json!({}),
+        5 => json!([[draw(3), format!("f{}", draw(4)), {"a": draw(3)}], {}, {"0": draw(3)}]),
         0 => json!(draw(4)),
         1 => json!(format!("f{}", draw(4))),
         2 => json!([draw(4), format!("f{}", draw(4)), null]),
@@ -260,7 +262,86 @@ fn leaf() -> impl Strategy<Value = Expr> {
             Expr::Element("runs".into(), Box::new(both))
         }),
         1 => prop::collection::vec(0..N_RECORDS, 0..5).prop_map(|list| Expr::Ids(list.into_iter().map(id).collect())),
+        1 => prop_oneof![
+            prop::collection::vec(0..2 * N_RECORDS, 65..200)
+                .prop_map(|list| Expr::Ids(list.into_iter().map(|n| format!("i{n:04}")).collect())),
+            many_values(),
+        ],
+        1 => whole_value(),
+        1 => at_position(),
+        1 => (pair(), prop::option::of(pair())).prop_map(|((path, low), high)| {
+            // The ends may be of different types.
+            Expr::Range(path.into(), End::Excluded(low), high.map_or(End::Open, |it| End::Included(it.1)))
+        }),
     ]
+}
+
+/// Generates equality with objects and lists.
+fn whole_value() -> impl Strategy<Value = Expr> {
+    let paths = prop::sample::select(vec!["free", "free.b", "runs", "meta", "shared", "place", "name"]);
+    let wholes = prop_oneof![
+        prop::sample::select(vec![
+            json!({}),
+            json!([]),
+            json!(["g1"]),
+            json!(["g1", "g2"]),
+            json!([1]),
+            json!([[]]),
+            json!([2, "f1", null]),
+            json!({"0": 1}),
+            json!({"regexp": "n1"}),
+            json!({"a": 1, "b": null}),
+        ]),
+        (0..4_u8, 0..3_u8).prop_map(|(a, b)| json!({"a": a, "b": [b]})),
+        (0..4_u8, 0..3_u8).prop_map(|(n, value)| json!({"common": 1, format!("m{n}"): value})),
+        (0..50_u8, 0..3_u8).prop_map(|(number, x)| json!({"number": number, "x": x})),
+        (0..50_u8, 0..3_u8).prop_map(|(number, x)| json!([{"number": number, "x": x}])),
+    ];
+    (paths, prop::collection::vec(wholes, 1..3)).prop_map(|(path, wholes)| {
+        let mut values: Vec<Value> = wholes.into_iter().map(Value::Json).collect();
+        match values.pop() {
+            Some(one) if values.is_empty() => Expr::Is(path.into(), one),
+            last => Expr::In(path.into(), values.into_iter().chain(last).collect()),
+        }
+    })
+}
+
+/// Generates conditions on paths with positions in lists.
+fn at_position() -> impl Strategy<Value = Expr> {
+    let paths = prop::sample::select(vec![
+        "shared.0",
+        "keywords.1",
+        "runs.0.number",
+        "runs.1",
+        "free.0",
+        "free.1",
+        "free.0.0",
+        "free.0.1",
+        "free.2.0",
+        "free.0.2.a",
+        "free.b.0",
+        "name.0",
+        "0.name",
+    ]);
+    let values = prop_oneof![text_value(), number_value(), Just(Value::Null), Just(Value::Json(json!({})))];
+    (paths, values, 0..6_u8).prop_map(|(path, value, what)| match what {
+        0 => Expr::Exists(path.into()),
+        1 => Expr::Size(path.into(), 3),
+        2 => Expr::Range(path.into(), End::Included(value), End::Open),
+        3 => Expr::Prefix(path.into(), "f".into()),
+        4 => Expr::In(path.into(), vec![value, 1_i64.into()]),
+        _ => Expr::Is(path.into(), value),
+    })
+}
+
+/// Generates so many values that the dictionary of a path is read in order.
+fn many_values() -> impl Strategy<Value = Expr> {
+    let paths = prop::sample::select(vec!["name", "keywords", "group", "free", "size"]);
+    (paths, 0..40_usize, 65..150_usize, any::<bool>()).prop_map(|(path, from, n, is_folded)| {
+        let text = |n: usize| format!("{}{}", ["N", "k", "g", "f", "n"][n % 5], from + n / 5);
+        let value = |n| if is_folded { Value::Folded(text(n)) } else { Value::Text(text(n)) };
+        Expr::In(path.into(), (0..n).rev().map(value).chain([Value::from(from as i64)]).collect())
+    })
 }
 
 fn expr() -> impl Strategy<Value = Expr> {
@@ -292,6 +373,11 @@ fn any_query() -> impl Strategy<Value = Query> {
         "group",
         "place",
         "note",
+        "keywords",
+        "shared",
+        "runs",
+        "free",
+        "free.b",
     ]);
     let direction = prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)];
     let order = prop::collection::vec(
@@ -345,19 +431,33 @@ fn holds(expr: &Expr, id: &str, body: &Json) -> bool {
     }
 }
 
+/// Returns the value that a sort compares, taking the first element of each list on the way.
 fn sort_key<'a>(body: &'a Json, order: &Order) -> Option<&'a Json> {
-    let found = order.path.as_steps().iter().try_fold(body, |at, step| at.get(step))?;
-    (!found.is_null()).then_some(found)
+    order.path.as_steps().iter().try_fold(body, |mut at, step| {
+        while let Json::Array(list) = at {
+            at = list.first()?;
+        }
+        at.get(step)
+    })
 }
 
 fn compare(a: Option<&Json>, b: Option<&Json>) -> Ordering {
+    let rank = |it: Option<&Json>| match it {
+        None | Some(Json::Null) => 0,
+        Some(Json::Number(_)) => 1,
+        Some(Json::String(_)) => 2,
+        Some(Json::Object(_)) => 3,
+        Some(Json::Array(_)) => 4,
+        Some(Json::Bool(_)) => 5,
+    };
     match (a, b) {
         (Some(Json::String(a)), Some(Json::String(b))) => a.cmp(b),
         (Some(Json::Number(a)), Some(Json::Number(b))) => {
             a.as_f64().partial_cmp(&b.as_f64()).expect("no NaN in JSON")
         }
         (Some(Json::Bool(a)), Some(Json::Bool(b))) => a.cmp(b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
+        (Some(Json::Array(a)), Some(Json::Array(b))) => compare(a.first(), b.first()),
+        (a, b) => rank(a).cmp(&rank(b)),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::{Bounds, Segment, bytes};
 use crate::index::set::Set;
@@ -21,9 +21,18 @@ const WRITTEN_OUT: u32 = 8;
 const CLASS_CHARACTERS: usize = 8;
 
 impl Segment<'_> {
+    /// Evaluates a pattern on the texts of a path.
+    pub(super) fn matching(&self, path: &Path, pattern: &Pattern, within: &Set) -> Result<Bounds> {
+        let narrowed = self.with_runs_of(path, pattern, within)?;
+        let within = narrowed.as_ref().map_or(within, |it| it);
+        let test = |text: &str| pattern.is_match(text);
+        let found = self.pattern(path, test, pattern.is_folding(), &beginning(pattern), within)?;
+        Ok(if narrowed.is_some() { found.within(within) } else { found })
+    }
+
     /// Returns the documents among `within` whose text at a path has all trigrams that a pattern needs; `None` where
     /// the index holds none for the path, or the pattern needs none.
-    pub(super) fn with_runs_of(&self, path: &Path, pattern: &Pattern, within: &Set) -> Result<Option<Set>> {
+    fn with_runs_of(&self, path: &Path, pattern: &Pattern, within: &Set) -> Result<Option<Set>> {
         let is_declared = self.kind.patterns.iter().any(|it| path.is_dotted(it));
         if !is_declared || self.beyond.is_some() {
             return Ok(None);
@@ -56,6 +65,26 @@ impl Segment<'_> {
 
 /// Returns the trigrams that every text matched by the pattern contains.
 fn needed(pattern: &Pattern) -> BTreeSet<Gram> {
+    let Some(tree) = parsed(pattern) else { return BTreeSet::new() };
+    let mut characters = Vec::new();
+    read(&tree, &mut characters);
+    characters.windows(GRAM_BYTES).filter_map(|run| Some([run[0]?, run[1]?, run[2]?])).collect()
+}
+
+/// Returns how every text matched by the pattern begins; empty if that is not known.
+fn beginning(pattern: &Pattern) -> String {
+    let tree = parsed(pattern).filter(|_| !pattern.is_folding());
+    let literal = tree.as_ref().and_then(|tree| match tree.kind() {
+        HirKind::Concat(list) => match (list.first()?.kind(), list.get(1)?.kind()) {
+            (HirKind::Look(Look::Start), HirKind::Literal(literal)) => std::str::from_utf8(&literal.0).ok(),
+            _ => None,
+        },
+        _ => None,
+    });
+    literal.unwrap_or_default().to_owned()
+}
+
+fn parsed(pattern: &Pattern) -> Option<Hir> {
     let mut builder = ParserBuilder::new();
     for flag in pattern.flags().chars() {
         match flag {
@@ -66,10 +95,7 @@ fn needed(pattern: &Pattern) -> BTreeSet<Gram> {
             _ => &mut builder,
         };
     }
-    let Ok(tree) = builder.build().parse(pattern.as_str()) else { return BTreeSet::new() };
-    let mut characters = Vec::new();
-    read(&tree, &mut characters);
-    characters.windows(GRAM_BYTES).filter_map(|run| Some([run[0]?, run[1]?, run[2]?])).collect()
+    builder.build().parse(pattern.as_str()).ok()
 }
 
 /// Appends the consecutive characters of a pattern, ignoring case; `None` stands for anything or nothing.
@@ -128,7 +154,7 @@ fn plain(character: &str) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::needed;
+    use super::{beginning, needed};
     use crate::index::terms::grams_of;
     use crate::{Pattern, fold};
     use proptest::prelude::*;
@@ -153,6 +179,19 @@ mod tests {
         check("d\u{e9}jab", "", &["dej", "eja", "jab"]);
         check(r"k\bes", "i", &["kes"]);
         check(r"\d\d\d", "", &[]);
+    }
+
+    #[test]
+    fn beginnings() {
+        let of = |text: &str, flags: &str| beginning(&Pattern::new(text, flags).expect("a pattern"));
+        assert_eq!(of("^Scan_0.*run$", ""), "Scan_0");
+        assert_eq!(of("^/data/\u{e9}", "s"), "/data/\u{e9}");
+        assert_eq!(of("^abcd?", ""), "abc");
+        for (text, flags) in
+            [("Scan", ""), ("^Scan", "i"), ("^Scan", "m"), ("^scan", "f"), ("^a|^b", ""), ("^[ab]c", "")]
+        {
+            assert_eq!(of(text, flags), "", "{text} {flags}");
+        }
     }
 
     proptest! {

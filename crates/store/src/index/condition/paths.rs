@@ -3,9 +3,9 @@
 use tantivy::columnar::{ColumnIndex, DynamicColumn};
 
 use super::{Segment, bytes, each_posting, failed};
-use crate::index::layout::{NUMBERS, path_column_name};
+use crate::index::layout::{NUMBERS, first_column_name, path_column_name};
 use crate::index::set::Set;
-use crate::index::terms::{self, EXACT, Tag};
+use crate::index::terms::{self, EXACT, First, Tag};
 use crate::index::texts::Texts;
 use crate::{Path, Result};
 
@@ -22,9 +22,9 @@ impl PathTexts {
         self.by_doc.get(doc as usize)?.checked_sub(1).map(u64::from)
     }
 
-    /// Returns whether no document has a text.
-    pub(in crate::index) fn is_empty(&self) -> bool {
-        self.by_doc.is_empty()
+    /// Returns the number of texts.
+    pub(in crate::index) fn len(&self) -> u64 {
+        self.texts.len() as u64
     }
 
     /// Returns the text with an ordinal.
@@ -34,13 +34,20 @@ impl PathTexts {
 }
 
 impl Segment<'_> {
-    /// Returns whether every document has at most one value at a path, without a list on the way, and the index holds
-    /// it whole.
-    pub(in crate::index) fn has_one_exact_value(&self, path: &Path) -> Result<bool> {
-        if self.beyond.is_some() || !terms::is_indexed(self.kind, path) || self.has_list(path)? {
+    /// Returns whether the index holds whole all values at a path and the first elements of lists there, and no list is
+    /// on the way.
+    pub(in crate::index) fn has_exact_values(&self, path: &Path) -> Result<bool> {
+        let steps = path.as_steps();
+        let way = &steps[..steps.len().saturating_sub(1)];
+        if self.beyond.is_some()
+            || !terms::is_indexed(self.kind, path)
+            || !way.is_empty() && self.has_list(&Path::steps(way.iter().cloned()))?
+        {
             return Ok(false);
         }
-        if self.has_any(path, Tag::LongText)? {
+        if self.has_any(path, Tag::LongText)?
+            || self.n_with(&bytes(path), Tag::First, &[First::Other as u8])? != 0
+        {
             return Ok(false);
         }
         let is_exact = |column: &DynamicColumn| match column {
@@ -51,7 +58,7 @@ impl Segment<'_> {
         Ok(self.number_columns(path)?.iter().all(is_exact))
     }
 
-    /// Returns whether any text is at a path.
+    /// Returns whether any text is at a path, or in a list there.
     pub(in crate::index) fn has_texts(&self, path: &Path) -> Result<bool> {
         self.has_any(path, Tag::Text)
     }
@@ -62,22 +69,51 @@ impl Segment<'_> {
         Ok(stream.advance() && stream.key().starts_with(&prefix))
     }
 
-    /// Returns the texts at a path, reading all its terms.
-    pub(in crate::index) fn path_texts(&self, path: &Path) -> Result<PathTexts> {
+    /// Returns the texts at a path, reading all its terms, of documents for which `is_wanted`.
+    pub(in crate::index) fn texts_at(
+        &self,
+        path: &Path,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Result<PathTexts> {
+        self.texts_with(&terms::term(&bytes(path), Tag::Text, &[]), is_wanted)
+    }
+
+    /// Returns the texts that lists at a path begin with.
+    pub(in crate::index) fn first_texts(&self, path: &Path) -> Result<PathTexts> {
+        self.texts_with(&terms::term(&bytes(path), Tag::First, &[First::Text as u8]), |_| true)
+    }
+
+    fn texts_with(&self, prefix: &[u8], is_wanted: impl Fn(u32) -> bool) -> Result<PathTexts> {
         let (mut texts, mut by_doc) = (Texts::default(), Vec::new());
         let (mut set, mut block) = (Vec::new(), None);
-        self.each_term(&terms::term(&bytes(path), Tag::Text, &[]), &[], None, |text, info| {
+        self.each_term(prefix, &[], None, |text, info| {
             texts.push(text);
             if by_doc.is_empty() {
                 by_doc.resize(self.max_doc as usize, 0);
             }
             set.clear();
             each_posting(&self.terms, info, &mut block, |doc| set.push(doc))?;
+            set.retain(|doc| is_wanted(*doc));
             let place = texts.len() as u32;
             set.iter().for_each(|doc| by_doc[*doc as usize] = place);
             Ok(())
         })?;
         Ok(PathTexts { texts, by_doc })
+    }
+
+    /// Returns the documents with an object at a path.
+    pub(in crate::index) fn objects(&self, path: &Path) -> Result<Set> {
+        self.with(&bytes(path), Tag::Object, &[])
+    }
+
+    /// Returns the documents with a list at a path.
+    pub(in crate::index) fn lists(&self, path: &Path) -> Result<Set> {
+        self.with(&bytes(path), Tag::List, &[])
+    }
+
+    /// Returns the documents with a list at a path that begins with this.
+    pub(in crate::index) fn lists_from(&self, path: &Path, first: First) -> Result<Set> {
+        self.with(&bytes(path), Tag::First, &[first as u8])
     }
 
     /// Returns the documents with `false` and with `true` at a path.
@@ -116,11 +152,6 @@ impl Segment<'_> {
         Ok(found)
     }
 
-    /// Returns the documents with an object at a path.
-    pub(in crate::index) fn objects(&self, path: &Path) -> Result<Set> {
-        self.with(&bytes(path), Tag::Object, &[])
-    }
-
     /// Returns whether a list is at a path or on the way to it.
     pub(super) fn has_list(&self, path: &Path) -> Result<bool> {
         for n in 1..=path.as_steps().len() {
@@ -133,8 +164,16 @@ impl Segment<'_> {
 
     /// Returns the columns of the numbers at a path.
     pub(in crate::index) fn number_columns(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
-        let name = path_column_name(NUMBERS, path);
-        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
+        self.columns_named(&path_column_name(NUMBERS, path))
+    }
+
+    /// Returns the columns of the numbers that lists at a path begin with.
+    pub(in crate::index) fn first_numbers(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
+        self.columns_named(&first_column_name(path))
+    }
+
+    fn columns_named(&self, name: &str) -> Result<Vec<DynamicColumn>> {
+        let handles = self.reader.fast_fields().dynamic_column_handles(name)?;
         handles.iter().map(|it| it.open().map_err(failed)).collect()
     }
 }

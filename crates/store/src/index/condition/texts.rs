@@ -6,7 +6,7 @@ use tantivy::{DocSet as _, TERMINATED, Term};
 use super::{Bounds, Segment, bytes, each_posting};
 use crate::index::decoded::{Decoded, What};
 use crate::index::set::Set;
-use crate::index::terms::{self, BEGIN_BYTES, TEXT_BYTES, Tag, TextTerm, WORD_BYTES};
+use crate::index::terms::{self, BEGIN_BYTES, TEXT_BYTES, Tag, TextTerm, WORD_BYTES, after};
 use crate::index::words::Words;
 use crate::{End, Path, Result, Value, Word, fold};
 
@@ -19,7 +19,7 @@ impl Segment<'_> {
 
     pub(super) fn word(&self, path: &Path, word: &Word, within: &Set) -> Result<Bounds> {
         if !self.is_folded() {
-            return self.pattern(path, |text| word.is_in(text), true, within);
+            return self.pattern(path, |text| word.is_in(text), true, "", within);
         }
         let path = &bytes(path);
         let (begin, is_all) = word.begin();
@@ -163,16 +163,4 @@ impl Segment<'_> {
         }
         Ok(set)
     }
-}
-
-/// Returns the least byte string greater than all with this prefix.
-fn after(prefix: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = prefix.to_vec();
-    while let Some(last) = bytes.pop() {
-        if last < 0xff {
-            bytes.push(last + 1);
-            return Some(bytes);
-        }
-    }
-    None
 }
