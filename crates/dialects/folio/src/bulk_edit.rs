@@ -4,12 +4,14 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `profiles.rs` | rules kept under a name |
 //! | `rules.rs`, `marc.rs` | applying a rule to a record, or to its MARC record |
 //! | `steps.rs` | finding, previewing and writing, record by record |
 //! | `table.rs` | the columns in which records are shown, and CSV |
 
 mod marc;
 pub(crate) mod operations;
+pub(crate) mod profiles;
 mod rules;
 mod steps;
 mod table;
@@ -47,6 +49,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/bulk-operations/upload", to("bulk-operations.upload.post"), upload)
         .post("/bulk-operations/query", to("bulk-operations.item.query.post"), by_query)
         .get("/bulk-operations/list-users", to("bulk-operations.list-users.get"), users)
+        .with(profiles::routes)
         .get(item, to("bulk-operations.item.get"), |call| collection::by_id(call, &OPERATIONS))
         .post(&below("start"), to("bulk-operations.item.start.post"), start)
         .post(&below("cancel"), to("bulk-operations.item.cancel.post"), cancel)

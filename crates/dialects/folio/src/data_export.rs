@@ -3,24 +3,29 @@
 //! | file | what |
 //! |---|---|
 //! | `profiles.rs` | job and mapping profiles, including FOLIO's defaults |
+//! | `deleted.rs` | the records of deleted instances |
 //! | `fields.rs` | the fields that mapping profiles can add |
 //! | `files.rs` | uploaded lists of ids, and downloads |
+//! | `start.rs` | a job before it runs: its number, its profile, who runs it |
 //! | `run.rs` | the work of a job: ids to records to a file, with progress counts |
 //! | `transform.rs` | what a mapping profile adds to a record |
 
+mod deleted;
 mod fields;
 mod files;
 pub(crate) mod jobs;
 mod profiles;
 pub(crate) mod run;
+mod start;
 mod transform;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Direction, Expr, Query, StoreError, Txn, View, Weight};
+use pinakes_store::{Expr, Query, StoreError, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::data_export::jobs::{JOBS, LOGS, invalid};
+use crate::data_export::start::{new_job, profile, run_by};
 use crate::platform::app::Call;
 use crate::platform::collection::{self, Page};
 use crate::platform::dates;
@@ -53,6 +58,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         })
         .post("/data-export/export", to("data-export.export.post"), export)
         .post("/data-export/export-all", to("data-export.export.all.post"), export_all)
+        .post("/data-export/export-deleted", to("data-export.export-deleted.post"), deleted::export_deleted)
         .post("/data-export/quick-export", to("data-export.quick.export.post"), quick_export)
         .post("/data-export/expire-jobs", to("data-export.expire-jobs.post"), expire)
         .post("/data-export/clean-up-files", to("data-export.clean-up-files.post"), clean_up)
@@ -63,46 +69,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         )
         .get("/data-export/related-users", to("data-export.related-users.collection.get"), related_users)
         .with(files::routes)
-}
-
-/// Creates a job that has not started. Its number follows that of the last job.
-fn new_job(
-    txn: &mut Txn<'_>,
-    id: &str,
-    profile: &Value,
-    by: &Value,
-    file_name: &str,
-    now_ms: i64,
-) -> Result<Value, StoreError> {
-    let last = Query::filter(Expr::All).sorted("hrId", Direction::Descending).window(0, 1);
-    let last = txn.find(&JOBS.kind, &last)?.first().map(|it| it.json()).transpose()?;
-    let number = last.and_then(|it| it.get("hrId")?.as_u64()).unwrap_or(0) + 1;
-    let job = json!({
-        "id": id, "hrId": number, "jobProfileId": profile.get("id"), "jobProfileName": profile.get("name"),
-        "progress": {"exported": 0, "failed": 0, "duplicatedSrs": 0, "total": 0, "readIds": 0},
-        "status": "NEW", "runBy": by, "lastUpdatedDate": dates::rmb(now_ms),
-        "exportedFiles": [{"fileName": file_name}],
-    });
-    txn.insert(&JOBS.kind, id, &job)?;
-    Ok(job)
-}
-
-/// Returns the user who runs a job, as it is shown.
-fn run_by(call: &Call) -> Value {
-    let user = call.asker.user();
-    json!({
-        "userId": call.asker.user_id(), "firstName": user.and_then(|it| it.first_name.clone()),
-        "lastName": user.and_then(|it| it.last_name.clone()),
-    })
-}
-
-/// Returns the requested job profile, or the default one of a record type.
-fn profile(view: &mut View<'_>, id: Option<&str>, record_type: &str) -> Result<Value, FolioError> {
-    let id = id.map_or_else(|| profiles::default_of(record_type).to_owned(), str::to_owned);
-    match view.get(&JOB_PROFILES.kind, &id)? {
-        Some(record) => Ok(record.json()?),
-        None => Err(invalid("jobProfileId", &id, format!("JobProfile with id {id} not found"))),
-    }
 }
 
 /// Parses what a profile exports: `INSTANCE`, `HOLDINGS`, `AUTHORITY`.

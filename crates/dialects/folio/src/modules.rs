@@ -146,6 +146,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &crate::data_export::jobs::JOBS,
     &crate::data_export::jobs::LOGS,
     &crate::bulk_edit::operations::OPERATIONS,
+    &crate::bulk_edit::profiles::PROFILES,
 ];
 
 /// Kinds that are not collections.

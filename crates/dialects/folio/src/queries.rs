@@ -9,6 +9,7 @@
 pub(crate) mod fql;
 pub(crate) mod types;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use http::StatusCode;
@@ -20,7 +21,7 @@ use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::{at, text_at};
-use crate::platform::limits::{QUERY_IDS, QUERY_KEPT_MS};
+use crate::platform::limits::{QUERY_IDS, QUERY_KEPT_MS, QUERY_VALUES};
 use crate::platform::permissions::{self, Access};
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid, required_text};
@@ -40,6 +41,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/entity-types", to("fqm.entityTypes.collection.get"), list)
         .get("/entity-types/{id}", to("fqm.entityTypes.item.get"), show)
+        .get(
+            "/entity-types/{id}/columns/{column}/values",
+            to("fqm.entityTypes.item.columnValues.get"),
+            column_values,
+        )
+        .get("/entity-types/{id}/field-values", to("fqm.entityTypes.item.columnValues.get"), column_values)
         .get("/query", to("fqm.query.sync.get"), at_once)
         .post("/query", to("fqm.query.async.post"), submit)
         .post("/query/contents", to("fqm.query.async.results.get"), contents)
@@ -83,6 +90,43 @@ async fn list(call: Call) -> Answer {
 async fn show(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     Ok(json_answer(StatusCode::OK, &entity(&call, &id)?.shown()))
+}
+
+/// Lists the different values of a field, limited to those that contain `?search=`, in order. The field is part of the
+/// path, or `?field=`.
+///
+/// Errors: 404 for a field that the type does not have.
+async fn column_values(call: Call) -> Answer {
+    let of = entity(&call, &call.uuid_param("id")?)?;
+    let name = match call.param("column") {
+        "" => call.query.get("field").unwrap_or_default(),
+        name => name,
+    };
+    let Some((_, path, _)) = of.field(name) else {
+        let fault = Fault::new(format!("Field {name} does not exist in entity type {}", of.name));
+        return Err(FolioError::faults(StatusCode::NOT_FOUND, vec![fault.code("field.not-found")]));
+    };
+    let wanted = call.query.get("search").unwrap_or_default().to_lowercase();
+    let read = move |view: &mut View<'_>| -> Result<BTreeSet<String>, FolioError> {
+        let mut found = BTreeSet::new();
+        view.for_each(&of.collection.kind, &Query::filter(Expr::All), |record| {
+            let Ok(body) = record.json() else { return ControlFlow::Continue(()) };
+            let each = match values(&body, path) {
+                Value::Array(list) => list,
+                one => vec![one],
+            };
+            found.extend(each.into_iter().filter_map(|it| match it {
+                Value::String(text) => text.to_lowercase().contains(&wanted).then_some(text),
+                Value::Bool(_) | Value::Number(_) => Some(it.to_string()),
+                _ => None,
+            }));
+            if found.len() < QUERY_VALUES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(found)
+    };
+    let found = call.db().read(Weight::Scan, read).await?;
+    let content: Vec<Value> = found.iter().map(|it| json!({"value": it, "label": it})).collect();
+    Ok(json_answer(StatusCode::OK, &json!({"content": content})))
 }
 
 /// Returns the ids of the records that a query finds, the oldest first.

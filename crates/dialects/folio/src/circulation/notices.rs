@@ -135,13 +135,24 @@ async fn render_template(mut call: Call) -> Answer {
         };
         let template = template.json()?;
         let language = text(&body, "lang");
-        let context = context::localised(view, body["context"].clone())?;
-        let (header, text_body) = rendered(&template, language, &context)
-            .map_err(|it| FolioError::unprocessable(Fault::new(it).with("templateId", &id)))?;
         let format = match text(&body, "outputFormat") {
             "" => "text/html",
             format => format,
         };
+        let has_format =
+            template["outputFormats"].as_array().is_none_or(|it| it.iter().any(|it| it == format));
+        if !has_format && !text(&body, "outputFormat").is_empty() {
+            let message = format!("Requested template does not support '{format}' output format");
+            return Err(FolioError::bad_request(message));
+        }
+        if !language.is_empty() && template["localizedTemplates"].get(language).is_none() {
+            let message =
+                format!("Requested template does not have localized template for language '{language}'");
+            return Err(FolioError::bad_request(message));
+        }
+        let context = context::localised(view, body["context"].clone())?;
+        let (header, text_body) = rendered(&template, language, &context)
+            .map_err(|it| FolioError::unprocessable(Fault::new(it).with("templateId", &id)))?;
         Ok(json!({
             "templateId": id,
             "result": {"header": header, "body": text_body},

@@ -89,20 +89,38 @@ const ITEM: [&str; 23] = [
     "volume",
 ];
 
+/// What can be exported of a location.
+const OF_LOCATION: [&str; 8] = [
+    "name",
+    "code",
+    "library.name",
+    "library.code",
+    "campus.name",
+    "campus.code",
+    "institution.name",
+    "institution.code",
+];
+
 /// Lists the fields.
 pub(super) async fn transformation_fields(_: Call) -> Answer {
-    let fields: Vec<Value> = PLACES
-        .iter()
-        .flat_map(|(name, records, record_type, fields)| {
-            fields.iter().map(move |path| {
-                // `identifiers[*].value` is the field `instance.identifiers.value`.
-                let id = format!("{name}.{}", path.replace("[*]", "").to_ascii_lowercase());
+    let mut fields: Vec<Value> = Vec::new();
+    for (name, records, record_type, paths) in PLACES {
+        for path in paths {
+            // `identifiers[*].value` is the field `instance.identifiers.value`.
+            let plain = path.replace("[*]", "");
+            let keys = match plain.strip_suffix("LocationId") {
+                Some(sort) => {
+                    OF_LOCATION.iter().map(|part| format!("{name}.{sort}Location.{part}")).collect()
+                }
+                None => vec![format!("{name}.{plain}")],
+            };
+            fields.extend(keys.into_iter().map(|key| {
                 json!({
-                    "fieldId": id, "path": format!("{records}{path}"), "recordType": record_type,
-                    "displayNameKey": format!("{name}.{}", path.replace("[*]", "")),
+                    "fieldId": key.to_ascii_lowercase(), "path": format!("{records}{path}"),
+                    "recordType": record_type, "displayNameKey": key,
                 })
-            })
-        })
-        .collect();
+            }));
+        }
+    }
     Ok(json_answer(StatusCode::OK, &json!({"transformationFields": fields, "totalRecords": fields.len()})))
 }

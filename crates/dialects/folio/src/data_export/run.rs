@@ -319,7 +319,14 @@ fn record_of(view: &mut View<'_>, kind: &str, id: &str) -> Result<Option<Record>
         return Ok(None);
     }
     let found = view.first(&collection.kind, Expr::Ids(vec![id.to_owned()]))?;
-    Ok(found.map(|it| it.json()).transpose()?.map(|it| made(&it)))
+    let instance = found.map(|it| it.json()).transpose()?;
+    // The source record of an instance that was deleted or marked as deleted.
+    if instance.as_ref().is_none_or(|it| text_at(it, "source") == Some("MARC"))
+        && let Some(deleted) = source_storage::resolve(view, id, "INSTANCE", Some("DELETED"))?
+    {
+        return Ok(deleted.pointer("/parsedRecord/content").and_then(marc::from_value));
+    }
+    Ok(instance.map(|it| made(&it)))
 }
 
 /// Generates a MARC record for an instance that has none.

@@ -24,8 +24,21 @@ pub(crate) struct FieldRule {
     accepted: HashMap<String, String>,
     /// The objects of a list.
     rows: Vec<Vec<FieldRule>>,
-    replaces_list: bool,
+    list_action: ListAction,
     boolean: Option<bool>,
+}
+
+/// What happens to the elements that a list has (`repeatableFieldAction`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListAction {
+    /// They stay, and new ones are added.
+    Extend,
+    /// They go, and new ones are added.
+    Exchange,
+    /// They go.
+    Clear,
+    /// Those that the rule gives go.
+    Remove,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +88,12 @@ impl FieldRule {
                     .collect()
             })
             .collect();
-        let action = text("repeatableFieldAction");
+        let list_action = match text("repeatableFieldAction") {
+            "EXCHANGE_EXISTING" => ListAction::Exchange,
+            "DELETE_EXISTING" => ListAction::Clear,
+            "DELETE_INCOMING" => ListAction::Remove,
+            _ => ListAction::Extend,
+        };
         let boolean = match text("booleanFieldAction") {
             "ALL_TRUE" => Some(true),
             "ALL_FALSE" => Some(false),
@@ -88,11 +106,16 @@ impl FieldRule {
             value: parse(text("value")),
             accepted: accepted.collect(),
             rows,
-            replaces_list: matches!(action, "EXCHANGE_EXISTING" | "DELETE_EXISTING"),
+            list_action,
             boolean,
         };
-        let sets = !it.value.is_empty() || !it.rows.is_empty() || it.boolean.is_some() || it.replaces_list;
+        let sets = !it.value.is_empty() || !it.rows.is_empty() || it.boolean.is_some() || it.clears_list();
         sets.then_some(it)
+    }
+
+    /// Checks whether the rule changes a list even if it gives no elements.
+    fn clears_list(&self) -> bool {
+        matches!(self.list_action, ListAction::Exchange | ListAction::Clear)
     }
 
     /// Returns the first MARC tag that the rule reads.
@@ -114,7 +137,7 @@ impl FieldRule {
         if let Some(flag) = self.boolean {
             return set(object, &self.path, Value::Bool(flag));
         }
-        if !self.rows.is_empty() || self.replaces_list {
+        if !self.rows.is_empty() || self.clears_list() {
             return self.apply_list(object, source);
         }
         match self.values(source).into_iter().next() {
@@ -140,8 +163,17 @@ impl FieldRule {
         };
         let list = object.entry(name.clone()).or_insert_with(|| Value::Array(Vec::new()));
         let Value::Array(list) = list else { return Ok(()) };
-        if self.replaces_list {
-            list.clear();
+        match self.list_action {
+            ListAction::Extend => {}
+            ListAction::Exchange => list.clear(),
+            ListAction::Clear => {
+                list.clear();
+                return Ok(());
+            }
+            ListAction::Remove => {
+                list.retain(|it| !made.contains(it));
+                return Ok(());
+            }
         }
         made.retain(|it| !list.contains(it));
         list.extend(made);
@@ -399,6 +431,26 @@ mod tests {
             json!({"permanentLocationId": "loc"}),
         );
         check(rule("holdings.copyNumber", "945$q"), json!({}));
+    }
+
+    #[test]
+    fn lists_are_changed_as_the_rule_says() {
+        let record = record();
+        let reference = Reference::default();
+        let source = Source { record: &record, reference: &reference, today: "2026-01-31" };
+        for (action, expected) in [
+            ("EXTEND_EXISTING", json!(["one", "three", "two"])),
+            ("EXCHANGE_EXISTING", json!(["one", "two"])),
+            ("DELETE_EXISTING", json!([])),
+            ("DELETE_INCOMING", json!(["three"])),
+        ] {
+            let rule = json!({"name": "formerIds", "path": "item.formerIds[]", "value": "", "repeatableFieldAction": action,
+                "subfields": [{"order": 0, "fields": [{"name": "formerId", "path": "item.formerIds[]", "value": "945$a"}]}]});
+            let mut object = Map::from_iter([("formerIds".to_owned(), json!(["one", "three"]))]);
+            let result = FieldRule::read(&rule).map(|it| it.apply(&mut object, &source));
+            assert_eq!(result, Some(Ok(())), "{action}");
+            assert_eq!(object["formerIds"], expected, "{action}");
+        }
     }
 
     #[test]

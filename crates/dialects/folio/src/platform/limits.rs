@@ -109,3 +109,9 @@ pub(crate) const QUERY_KEPT_MS: i64 = 86_400_000;
 pub(crate) const MOVED_RECORDS: usize = 200;
 /// Maximum number of refused records of such a file that are tried again at the end.
 pub(crate) const MOVED_WAITING: usize = 50_000;
+/// Maximum number of conditions in an expression by which MARC records are searched. Beyond: 400.
+pub(crate) const MARC_CONDITIONS: usize = 200;
+/// Maximum number of open parentheses in such an expression. Beyond: 400.
+pub(crate) const MARC_NESTING: usize = 20;
+/// Maximum number of different values of a field in one answer; more are not collected.
+pub(crate) const QUERY_VALUES: usize = 1_000;

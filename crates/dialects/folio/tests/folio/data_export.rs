@@ -114,6 +114,8 @@ async fn an_uploaded_list_is_exported_as_its_profiles_say() -> Result<(), Failur
     let added = [
         json!({"fieldId": "holdings.callnumber", "path": "$.holdings[*].callNumber", "recordType": "HOLDINGS", "transformation": "952ff$h", "enabled": true}),
         json!({"fieldId": "holdings.permanentlocation.name", "path": "$.holdings[*].permanentLocationId", "recordType": "HOLDINGS", "transformation": "952ff$a", "enabled": true}),
+        json!({"fieldId": "holdings.permanentlocation.code", "path": "$.holdings[*].permanentLocationId", "recordType": "HOLDINGS", "transformation": "952ff$b", "enabled": true}),
+        json!({"fieldId": "holdings.permanentlocation.library.name", "path": "$.holdings[*].permanentLocationId", "recordType": "HOLDINGS", "transformation": "952ff$c", "enabled": true}),
     ];
     let with_holdings = profile(json!({
         "name": "with holdings", "recordTypes": ["SRS", "HOLDINGS"], "outputFormat": "MARC", "transformations": added,
@@ -135,7 +137,10 @@ async fn an_uploaded_list_is_exported_as_its_profiles_say() -> Result<(), Failur
     let job = export(&with_holdings).await?;
     assert_eq!(job["status"], "COMPLETED", "{job}");
     let marc = file_of(&server, &job).await?;
-    assert!(marc.contains("ff\u{1f}hQA 1\u{1f}aMain Library"), "{marc}");
+    assert!(
+        marc.contains("ff\u{1f}hQA 1\u{1f}aMain Library\u{1f}bKU/CC/DI/M\u{1f}cDatalogisk Institut"),
+        "{marc}"
+    );
     let job = export(&as_json).await?;
     assert_eq!(job["exportedFiles"][0]["fileName"], "ids-2.json");
     let record: Value = serde_json::from_str(&file_of(&server, &job).await?)?;
@@ -162,5 +167,33 @@ async fn lists_of_ids_come_as_jobs_of_the_search() -> Result<(), Failure> {
     }
     server.asked("librarian POST /search/resources/jobs\n{\"query\": \"nothing==1\"}", 400).await?;
     server.asked(&format!("reader GET /search/resources/jobs/{MISSING}"), 404).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_of_deleted_instances_are_exported() -> Result<(), Failure> {
+    let server = started(Engine::Sqlite).await?;
+    let export = async |days: &str| -> Result<Value, Failure> {
+        let made = server.asked(&format!("librarian POST /data-export/export-deleted\n{days}"), 200).await?;
+        ended(&server, made["jobExecutionId"].as_str().unwrap_or_default()).await
+    };
+    assert_eq!(export("{}").await?["progress"]["total"], 0);
+    let snapshot = json!({"jobExecutionId": ONE, "status": "PARSING_IN_PROGRESS"});
+    server.asked(&format!("librarian POST /source-storage/snapshots\n{snapshot}"), 201).await?;
+    let record = json!({
+        "id": ONE, "matchedId": ONE, "snapshotId": ONE, "recordType": "MARC_BIB", "rawRecord": {"content": "x"},
+        "parsedRecord": {"content": {"leader": "00000nam a2200000 a 4500", "fields": [
+            {"001": "in00000000001"}, {"005": "20260201100000.0"},
+            {"245": {"ind1": "0", "ind2": "0", "subfields": [{"a": "Gone title"}]}}]}},
+        "externalIdsHolder": {"instanceId": MISSING, "instanceHrid": "in00000000001"},
+    });
+    server.asked(&format!("librarian POST /source-storage/records\n{record}"), 201).await?;
+    server.asked(&format!("librarian DELETE /source-storage/records/{ONE}"), 204).await?;
+    let job = export(r#"{"from": "2026-02-01", "to": "2026-02-01"}"#).await?;
+    assert_eq!((&job["status"], &job["progress"]["exported"]), (&json!("COMPLETED"), &json!(1)), "{job}");
+    let marc = file_of(&server, &job).await?;
+    assert!(marc.contains("Gone title") && marc[5..].starts_with('d'), "{marc}");
+    assert_eq!(export(r#"{"from": "2026-02-02"}"#).await?["progress"]["total"], 0);
+    server.asked("librarian POST /data-export/export-deleted\n{\"from\": \"soon\"}", 400).await?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode};
 use pinakes_http::answer::{self, JoinedBodies};
 use pinakes_http::{Gone, Sink};
 use pinakes_store::{Expr, Order, Query, Record, StoreError, View, Weight};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::manner::in_manner;
 use super::{Lock, Missing, delete, insert, put};
@@ -325,10 +325,31 @@ pub async fn replace(mut call: Call, collection: &'static Collection) -> Answer 
     }
     let writer = Writer::of(&call);
     let write = move |txn: &mut pinakes_store::Txn<'_>| {
+        keep_hrid(txn, collection, &id, &body)?;
         put(txn, &writer(), collection, &id, body.clone(), Missing::Refuse, Lock::Checked).map(drop)
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Refuses a body that leaves out the human-readable id of the record it replaces. Another id is refused when it is
+/// written.
+fn keep_hrid(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    id: &str,
+    body: &Map<String, Value>,
+) -> Result<(), FolioError> {
+    if collection.numbered.is_none() || body.get("hrid").is_some_and(|it| !it.is_null()) {
+        return Ok(());
+    }
+    let old = view.get(&collection.kind, id)?.map(|it| it.json()).transpose()?;
+    match old.as_ref().and_then(|it| json::text_at(it, "hrid")) {
+        Some(old) => {
+            Err(FolioError::bad_request(format!("The hrid field cannot be changed: new=null, old={old}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// `DELETE …/{id}`.

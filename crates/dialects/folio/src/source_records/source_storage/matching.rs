@@ -27,7 +27,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
 
 /// A search by field values.
 #[derive(Debug)]
-pub(super) struct Search {
+struct Search {
     record_type: String,
     filters: Vec<Filter>,
     is_any: bool,
@@ -54,42 +54,6 @@ impl Search {
         Ok(Self { record_type: record_type.to_owned(), filters, is_any })
     }
 
-    /// Builds a search from `leaderSearchExpression` and `fieldsSearchExpression`: `001.value = '393893'`, joined by
-    /// `and`, `or`.
-    pub(super) fn of_expression(body: &Map<String, Value>) -> Result<Self, FolioError> {
-        let text = body.get("fieldsSearchExpression").and_then(Value::as_str).unwrap_or_default();
-        let mut filters = Vec::new();
-        let is_any = text.contains(" or ");
-        for clause in text.split(" and ").flat_map(|it| it.split(" or ")) {
-            let clause = clause.trim().trim_matches(['(', ')']);
-            if clause.is_empty() {
-                continue;
-            }
-            let wrong = || {
-                FolioError::bad_request(format!(
-                    "fieldsSearchExpression: {clause:?} is not understood; expected e.g. 035.a = '(OCoLC)1' or 001.value ^= 'n'"
-                ))
-            };
-            let (left, right) = clause.split_once('=').ok_or_else(wrong)?;
-            let (left, criterion) = match left.trim_end().strip_suffix('^') {
-                Some(left) => (left, Criterion::ExistingBegins),
-                None => (left, Criterion::Exact),
-            };
-            let (tag, code) = left.trim().split_once('.').ok_or_else(wrong)?;
-            let subfield = if code == "value" { "" } else { code };
-            if tag.len() != 3 || 1 < subfield.chars().count() {
-                return Err(wrong());
-            }
-            filters.push(Filter {
-                path: MarcPath::new(tag, "*", "*", subfield),
-                values: vec![right.trim().trim_matches('\'').to_owned()],
-                criterion,
-                qualifier: None,
-            });
-        }
-        Ok(Self { record_type: "MARC_BIB".to_owned(), filters, is_any })
-    }
-
     /// Returns the condition that the store can evaluate; the rest is compared record by record.
     fn expr(&self) -> Expr {
         let mut all = vec![
@@ -106,7 +70,7 @@ impl Search {
     }
 
     /// Passes each matching record to `visit`.
-    pub(super) fn for_each(
+    fn for_each(
         &self,
         view: &mut View<'_>,
         mut visit: impl FnMut(&Value) -> ControlFlow<()>,

@@ -9,7 +9,7 @@ use pinakes_store::{Expr, Query, View};
 use serde_json::{Value, json};
 
 use super::{
-    EXTERNAL_IDS, SOURCE_RECORD, access, as_source_record, matching, records, shown, source_records,
+    EXTERNAL_IDS, SOURCE_RECORD, access, as_source_record, expression, records, shown, source_records,
 };
 use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
@@ -76,7 +76,7 @@ async fn stream(call: &Call, filter: Expr, shape: fn(Value) -> Value) -> Answer 
 /// Lists the ids of the instances that the search finds: `{"records":[ids],"totalCount"}` in one line.
 async fn identifiers(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let (limits, now) = (call.app.context.limits(), matching::Search::of_expression(&body)?);
+    let (limits, now) = (call.app.context.limits(), expression::Search::of(&body)?);
     let produce = move |view: &mut View<'_>, sink: &mut Sink| -> Result<(), FolioError> {
         let mut ids = Vec::new();
         now.for_each(view, |body| {
