@@ -164,12 +164,11 @@ pub(super) fn bring_indexes(pg: &mut PgSession, kinds: &[&'static Kind]) -> Resu
         return Ok(());
     }
     pg.unbounded()?;
-    for kind in kinds {
-        bring_indexes_of(&mut Session::Postgres(pg), kind)?;
-    }
+    let brought = kinds.iter().try_for_each(|kind| bring_indexes_of(&mut Session::Postgres(pg), kind));
     pg.begin_none();
     pg.batch("RESET statement_timeout; RESET lock_timeout")?;
-    pg.batch("SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/indexes', 0))")
+    pg.batch("SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/indexes', 0))")?;
+    brought
 }
 
 fn bring_indexes_of(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {

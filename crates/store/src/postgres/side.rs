@@ -14,7 +14,7 @@ use super::schema::{self, Sweep};
 use super::session::PgSession;
 use crate::classes::{Classes, number_taken};
 use crate::document::Taken;
-use crate::remake::Remake;
+use crate::remake::{self, Remake};
 use crate::session::Session;
 use crate::{Kind, Result, StoreError};
 
@@ -154,7 +154,13 @@ fn open_in(session: &mut PgSession, kinds: &[&'static Kind]) -> Result<(Vec<(&'s
     // Others may open the tenant meanwhile. Kinds that are being rebuilt get their indexes when they have their
     // columns.
     let made = kinds.iter().copied().filter(|kind| !under_way.iter().any(|it| it.0.name == kind.name));
-    schema::bring_indexes(session, &made.collect::<Vec<_>>())?;
+    if let Err(error) = schema::bring_indexes(session, &made.collect::<Vec<_>>()) {
+        if remake::declared(&mut Session::Postgres(session))? == declared {
+            return Err(error);
+        }
+        // Columns may be missing now. The other server has brought its own indexes.
+        tracing::info!(schema = session.schema, %error, "another server has changed the declarations");
+    }
     Ok((under_way, declared))
 }
 
