@@ -421,7 +421,7 @@ impl Compiler<'_, '_> {
             };
             let (value, operator) = &whole_end(column.ty(), value, operator);
             match cell(value, column.ty()) {
-                Some(cell) => ends.push((*operator, self.bind(cell))),
+                Some(cell) => ends.push((*operator, cell)),
                 None if matches!(value, Value::Null | Value::Json(_) | Value::Instant(_)) => return None,
                 None if !is_decided(column.ty(), value) => return None,
                 None => return Some("FALSE".to_owned()),
@@ -430,6 +430,8 @@ impl Compiler<'_, '_> {
         if ends.is_empty() {
             return None;
         }
+        // Only now: a value that no statement uses would be refused.
+        let ends: Vec<_> = ends.into_iter().map(|(operator, cell)| (operator, self.bind(cell))).collect();
         Some(column.condition(self.session.flavour(), self.kind, logic, |name| {
             let parts: Vec<String> =
                 ends.iter().map(|(operator, n)| format!("{name} {operator} ?{n}")).collect();

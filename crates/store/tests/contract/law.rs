@@ -591,6 +591,19 @@ fn the_store_finds_what_evaluation_finds() {
     }
 }
 
+/// A column decides that no value is within ends of two types; the first end is then no value of the statement.
+#[test]
+fn nothing_is_within_ends_of_two_types() {
+    let range = |low: Value, high: Value| Expr::Range("open".into(), End::Excluded(low), End::Included(high));
+    for range in
+        [range(false.into(), "n0".into()), range(false.into(), Value::Null), range(1_i64.into(), true.into())]
+    {
+        check(&Query::filter(range.clone())).expect("the law holds");
+        let made = Expr::Range("made".into(), End::Included(Value::Instant(1_577_836_800_000)), End::Open);
+        check(&Query::filter(Expr::And(vec![made, range]))).expect("the law holds");
+    }
+}
+
 /// A page of the newest in a period does not pass over all records of a type; the first ones of a rare type are listed.
 #[test]
 fn a_first_page_is_found_along_its_order() {
