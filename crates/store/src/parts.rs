@@ -37,18 +37,9 @@ impl Parts {
 
     fn add_condition(&mut self, condition: &Expr) {
         match condition {
-            Expr::All | Expr::Nothing | Expr::Text(_) | Expr::Ids(_) => {}
             Expr::And(list) | Expr::Or(list) => list.iter().for_each(|it| self.add_condition(it)),
             Expr::Not(it) => self.add_condition(it),
-            Expr::Is(path, _)
-            | Expr::In(path, _)
-            | Expr::Range(path, ..)
-            | Expr::Exists(path)
-            | Expr::Prefix(path, _)
-            | Expr::Regex(path, _)
-            | Expr::Word(path, _)
-            | Expr::Element(path, _)
-            | Expr::Size(path, _) => self.add(path),
+            other => other.path().into_iter().for_each(|it| self.add(it)),
         }
     }
 

@@ -136,6 +136,28 @@ pub enum Expr {
 }
 
 impl Expr {
+    /// Returns the path of a condition on the values of one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Is(path, _)
+            | Self::In(path, _)
+            | Self::Range(path, ..)
+            | Self::Exists(path)
+            | Self::Prefix(path, _)
+            | Self::Regex(path, _)
+            | Self::Word(path, _)
+            | Self::Element(path, _)
+            | Self::Size(path, _) => Some(path),
+            Self::All
+            | Self::Nothing
+            | Self::And(_)
+            | Self::Or(_)
+            | Self::Not(_)
+            | Self::Text(_)
+            | Self::Ids(_) => None,
+        }
+    }
+
     /// Combines both conditions; simplifies `All` away.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {

@@ -124,7 +124,7 @@ impl<'s> Segment<'s> {
     /// Returns the documents of any of these classes.
     pub(super) fn of_classes(&self, classes: &[i64]) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
-        let values = classes.iter().map(|it| it.to_be_bytes().to_vec()).collect();
+        let values = classes.iter().map(|it| it.to_be_bytes()).collect();
         self.add_any(&terms::class_prefix(), values, &mut set)?;
         Ok(set)
     }
@@ -235,21 +235,9 @@ impl<'s> Segment<'s> {
 
     /// Returns the documents among `within` that satisfy a condition; the result for other documents is meaningless.
     pub(super) fn satisfying(&self, expr: &Expr, within: &Set) -> Result<Bounds> {
-        match expr {
-            Expr::Is(path, _)
-            | Expr::In(path, _)
-            | Expr::Range(path, ..)
-            | Expr::Exists(path)
-            | Expr::Prefix(path, _)
-            | Expr::Regex(path, _)
-            | Expr::Word(path, _)
-            | Expr::Size(path, _)
-            | Expr::Element(path, _)
-                if !terms::is_indexed(self.kind, path) =>
-            {
-                self.beside_terms(expr, path, within)
-            }
-            _ => self.of_terms(expr, within),
+        match expr.path().filter(|it| !terms::is_indexed(self.kind, it)) {
+            Some(path) => self.beside_terms(expr, path, within),
+            None => self.of_terms(expr, within),
         }
     }
 
@@ -269,7 +257,7 @@ impl<'s> Segment<'s> {
             Expr::Not(it) => self.satisfying(it, within)?.complement(),
             Expr::Ids(ids) => {
                 let mut set = Set::empty(self.max_doc);
-                let values = ids.iter().map(|it| it.as_bytes().to_vec()).collect();
+                let values = ids.iter().map(String::as_str).collect();
                 self.add_any(&terms::id_prefix(), values, &mut set)?;
                 Bounds::exact(set)
             }
@@ -432,9 +420,9 @@ impl<'s> Segment<'s> {
         let (mut texts, mut folded, mut numbers, mut others) = (Vec::new(), Vec::new(), Vec::new(), None);
         for value in values {
             match value {
-                Value::Text(text) if text.len() <= TEXT_BYTES => texts.push(text.clone().into_bytes()),
+                Value::Text(text) if text.len() <= TEXT_BYTES => texts.push(text.as_str()),
                 Value::Folded(text) if self.is_folded() && text.len() <= TEXT_BYTES / 4 => {
-                    folded.push(fold(text).into_bytes());
+                    folded.push(fold(text));
                 }
                 Value::Integer(number) if number.unsigned_abs() < EXACT as u64 => {
                     numbers.push(*number as f64)

@@ -23,25 +23,30 @@ impl Segment<'_> {
         Ok(sum)
     }
 
-    /// Adds the documents with any of the terms that consist of `prefix` and one of `values`. Of many values, the dictionary is
-    /// read from the first to the last.
-    pub(super) fn add_any(&self, prefix: &[u8], mut values: Vec<Vec<u8>>, set: &mut Set) -> Result<()> {
+    /// Adds the documents with any of the terms that consist of `prefix` and one of `values`. For many values, the
+    /// dictionary is read from the first to the last.
+    pub(super) fn add_any<V: AsRef<[u8]>>(
+        &self,
+        prefix: &[u8],
+        mut values: Vec<V>,
+        set: &mut Set,
+    ) -> Result<()> {
         let mut block = None;
         let n_terms_read = u64::from(self.max_doc);
         if values.len() <= FEW_VALUES || values.len() as u64 * TERMS_OF_LOOK_UP < n_terms_read {
             for value in values {
-                self.add_term(&[prefix, &value].concat(), &mut block, set)?;
+                self.add_term(&[prefix, value.as_ref()].concat(), &mut block, set)?;
             }
             return Ok(());
         }
-        values.sort_unstable();
-        let Some(last) = values.last() else { return Ok(()) };
-        let (high, mut left) = ([last, [0].as_slice()].concat(), values.as_slice());
-        self.each_term(prefix, &values[0], Some(&high), |rest, info| {
-            while left.first().is_some_and(|it| it.as_slice() < rest) {
+        values.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
+        let [first, .., last] = values.as_slice() else { return Ok(()) };
+        let (high, mut left) = ([last.as_ref(), &[0]].concat(), values.as_slice());
+        self.each_term(prefix, first.as_ref(), Some(&high), |rest, info| {
+            while left.first().is_some_and(|it| it.as_ref() < rest) {
                 left = &left[1..];
             }
-            if left.first().is_some_and(|it| it == rest) {
+            if left.first().is_some_and(|it| it.as_ref() == rest) {
                 self.add_postings(info, &mut block, set)?;
             }
             Ok(())
