@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::app::Call;
 use crate::asker::Asker;
 use crate::collections::{self, Collection};
+use crate::csv::cell;
 use crate::datasets::show::text_answer;
 use crate::datasets::wanted::Wanted;
 use crate::datasets::{self, Dataset, version};
@@ -442,18 +443,6 @@ async fn list_responses(call: Call) -> Answer {
         }))
     };
     envelope::ok(call.db().read(Weight::Scan, find).await?)
-}
-
-/// Returns a CSV cell, quoted if necessary. Prefixes an apostrophe to text that a spreadsheet would take for a formula.
-fn cell(text: &str) -> String {
-    let text = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true => format!("'{text}"),
-        false => text.to_owned(),
-    };
-    match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
 }
 
 /// Answers with the entries of a collection's guestbooks, as CSV.

@@ -40,6 +40,7 @@ mod clock;
 mod collections;
 mod credentials;
 mod cross_origin;
+mod csv;
 mod dataset_types;
 mod datasets;
 mod downloads;

@@ -1,11 +1,10 @@
 //! Traces of a user in other objects: shown before the user is deleted, and reasons why they cannot be deleted.
 
-use std::ops::ControlFlow;
-
 use pinakes_store::{Expr, Kind, Query, Txn, View};
 use serde_json::{Map, Value, json};
 
 use crate::collections::{self, Collection};
+use crate::csv::cell;
 use crate::datasets::{self, DATASET, Dataset};
 use crate::error::ApiError;
 use crate::files::kinds::DATA_FILE;
@@ -112,20 +111,16 @@ pub(crate) fn csv(view: &mut View<'_>, user: &User, element: Element) -> Result<
     };
     let mut text = format!("{}\n", columns.join(","));
     for item in &items {
-        let cells: Vec<String> = columns.iter().map(|it| cell(&item[it.as_str()])).collect();
+        let cells: Vec<String> = columns.iter().map(|it| cell_of(&item[it.as_str()])).collect();
         text.push_str(&format!("{}\n", cells.join(",")));
     }
     Ok(text)
 }
 
-/// Returns a cell of CSV; texts are quoted where necessary.
-fn cell(value: &Value) -> String {
+fn cell_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) if text.contains([',', '"', '\n', '\r']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Value::String(text) => text.clone(),
+        Value::String(text) => cell(text),
         other => other.to_string(),
     }
 }
@@ -173,13 +168,12 @@ fn numbers_of(
 /// Returns the files that a user deposited. Reads all files.
 fn files_of(view: &mut View<'_>, user: &User) -> Result<Vec<Value>, ApiError> {
     let mut items = Vec::new();
-    view.for_each(&DATA_FILE, &Query::filter(Expr::All), |record| {
-        if let Ok(file) = stored::parsed::<DataFile>(&record)
-            && file.creator == user.id
-        {
+    view.try_for_each(&DATA_FILE, &Query::filter(Expr::All), |record| -> Result<(), ApiError> {
+        let file: DataFile = stored::parsed(&record)?;
+        if file.creator == user.id {
             items.push(json!({"id": file.id, "pid": file.pid}));
         }
-        ControlFlow::Continue(())
+        Ok(())
     })?;
     Ok(items)
 }

@@ -25,7 +25,7 @@ async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
     let (dataset, pid) = server.dataset(key_of("fiona"), "tides").await?;
     let add = format!("/api/datasets/{dataset}/add");
     let got = server.upload(key_of("fiona"), &add, "a.txt", b"high", &json!({})).await?.json();
-    let file = got["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
+    let file = got["data"]["files"][0]["dataFile"]["id"].as_i64().ok_or("no number of a file")?;
     server.publish(key_of("fiona"), "tides", dataset).await?;
     server.get(key_of("fiona"), &format!("/api/access/datafile/{file}")).await?;
     let group = json!({"aliasInOwner": "staff", "displayName": "Harbour, \"west\""});
