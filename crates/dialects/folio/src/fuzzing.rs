@@ -5,6 +5,7 @@ use pinakes_marc::{Encoding, Format, parse, records};
 
 use crate::circulation::rules::{Facts, Rules as CirculationRules};
 use crate::data_import::mapping::{Reference, Rules, authority, holdings, instance};
+use crate::source_records::source_storage::expression;
 
 /// Parses a text of circulation rules and applies it to a loan with unknown ids.
 pub fn circulation_rules(text: &str) {
@@ -24,6 +25,11 @@ pub fn mapping_rules(text: &str, file: &[u8]) {
             let _ = authority(&rules, &record, &reference, &[]);
         }
     }
+}
+
+/// Parses a text as expressions that search MARC records, and evaluates them on a record in JSON.
+pub fn marc_expressions(text: &str, record: &str) {
+    expression::try_on(text, &serde_json::from_str(record).unwrap_or_default());
 }
 
 #[cfg(test)]

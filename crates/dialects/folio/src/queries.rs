@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
@@ -108,18 +108,26 @@ async fn column_values(call: Call) -> Answer {
     };
     let wanted = call.query.get("search").unwrap_or_default().to_lowercase();
     let read = move |view: &mut View<'_>| -> Result<BTreeSet<String>, FolioError> {
+        let kind = &of.collection.kind;
+        let fits = |text: &String| text.to_lowercase().contains(&wanted);
         let mut found = BTreeSet::new();
-        view.for_each(&of.collection.kind, &Query::filter(Expr::All), |record| {
-            let Ok(body) = record.json() else { return ControlFlow::Continue(()) };
+        let is_of_path = |it: &&Facet| it.path == *path && matches!(it.counts, Counts::Values);
+        if let Some(facet) = kind.facets.iter().find(is_of_path) {
+            let counted = view.facets(kind, &Expr::All, &[facet.name])?;
+            found.extend(counted.into_iter().flatten().map(|it| it.value).filter(fits));
+            return Ok(found.into_iter().take(QUERY_VALUES).collect());
+        }
+        view.for_each_body(kind, &Query::filter(Expr::All), |_, body| {
             let each = match values(&body, path) {
                 Value::Array(list) => list,
                 one => vec![one],
             };
-            found.extend(each.into_iter().filter_map(|it| match it {
-                Value::String(text) => text.to_lowercase().contains(&wanted).then_some(text),
+            let texts = each.into_iter().filter_map(|it| match it {
+                Value::String(text) => Some(text),
                 Value::Bool(_) | Value::Number(_) => Some(it.to_string()),
                 _ => None,
-            }));
+            });
+            found.extend(texts.filter(fits));
             if found.len() < QUERY_VALUES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(found)

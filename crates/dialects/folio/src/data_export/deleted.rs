@@ -64,9 +64,8 @@ pub(super) async fn export_deleted(mut call: Call) -> Answer {
         let states = Expr::In("state".into(), vec!["ACTUAL".into(), "DELETED".into()]);
         let filter = Expr::Is("recordType".into(), "MARC_BIB".into()).and(is_deleted).and(states);
         let mut ids: Vec<String> = Vec::new();
-        view.for_each(&SOURCE_RECORD, &Query::filter(filter), |record| {
-            if let Ok(source) = record.json()
-                && let Some(id) = text_at(&source, "externalIdsHolder.instanceId")
+        view.for_each_body(&SOURCE_RECORD, &Query::filter(filter), |_, source| {
+            if let Some(id) = text_at(&source, "externalIdsHolder.instanceId")
                 && days.hold(&source)
             {
                 ids.push(id.to_owned());

@@ -9,6 +9,9 @@ mod cql;
 #[path = "../../fuzz/fuzz_targets/mapping_rules.rs"]
 #[allow(unused_attributes, reason = "`no_main` is for the fuzzer's build")]
 mod mapping_rules;
+#[path = "../../fuzz/fuzz_targets/marc_expressions.rs"]
+#[allow(unused_attributes, reason = "`no_main` is for the fuzzer's build")]
+mod marc_expressions;
 
 #[test]
 fn circulation_rules_survives() {
@@ -39,4 +42,15 @@ fn mapping_rules_survives() {
         "rules":[{"conditions":[{"type":"set_identifier_type_id_by_name","parameter":{"name":"ISBN"}}]}]}]}]}"#;
     let record = "00072nam a2200049 a 4500001000200000245001000002\u{1e}1\u{1e}10\u{1f}aTitle.\u{1e}\u{1d}";
     mapping_rules::survives([(rules, record)]);
+}
+
+#[test]
+fn marc_expressions_survives() {
+    let record = r#"{"leader":"00714cam a2200205 a 4500","fields":[{"001":"n1"},{"005":"20141107001016.0"},{"035":{"ind1":" ",
+        "ind2":"0","subfields":[{"a":"(OCoLC)1"},{"é":"x"}]}}]}"#;
+    marc_expressions::survives([
+        ("p_05 = 'c' and (p_06 not= 'a' or p_23 is 'absent')", record),
+        ("035.a ^= '(OCoLC)' and 005.03_02='41' or 005.date in '20200101-20200131'", record),
+        ("(001.value = 'n1') and 999.ind1 = 'f' or 245.\u{e9} from 'a'", record),
+    ]);
 }

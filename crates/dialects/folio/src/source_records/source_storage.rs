@@ -6,7 +6,7 @@
 //! 010 $a, 020 $a, 022 $a, 035 $a, and the ids of 999 ff and 001 through `matchedId` and `externalIdsHolder`.
 
 mod batch;
-mod expression;
+pub(crate) mod expression;
 mod matching;
 pub(crate) mod migrations;
 mod records;

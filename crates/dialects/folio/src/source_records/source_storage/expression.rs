@@ -97,8 +97,7 @@ impl Search {
         view: &mut View<'_>,
         mut visit: impl FnMut(&Value) -> ControlFlow<()>,
     ) -> Result<(), FolioError> {
-        view.for_each(&SOURCE_RECORD, &Query::filter(self.filter.clone()), |record| {
-            let Ok(body) = record.json() else { return ControlFlow::Continue(()) };
+        view.for_each_body(&SOURCE_RECORD, &Query::filter(self.filter.clone()), |_, body| {
             let content = body.pointer("/parsedRecord/content").unwrap_or(&Value::Null);
             match self.conditions.iter().all(|it| it.holds(content)) {
                 true => visit(&body),
@@ -246,6 +245,16 @@ fn parse(text: &str, is_leader: bool) -> Result<Expression, String> {
     match parser.tokens {
         [] => Ok(parsed),
         [next, ..] => Err(format!("{next:?} is not expected there")),
+    }
+}
+
+/// Parses a text as an expression about the leader and as one about fields, and evaluates both on a record.
+#[cfg(any(fuzzing, test))]
+pub(crate) fn try_on(text: &str, content: &Value) {
+    for is_leader in [true, false] {
+        if let Ok(expression) = parse(text, is_leader) {
+            expression.holds(content);
+        }
     }
 }
 
