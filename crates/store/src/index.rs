@@ -11,6 +11,7 @@
 
 mod ascending;
 mod builder;
+mod candidates;
 mod changes;
 mod check;
 mod codes;
@@ -51,12 +52,13 @@ use tantivy::Searcher;
 use tantivy::index::SegmentId;
 
 pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE};
+pub(crate) use self::candidates::Candidates;
 pub(crate) use self::changes::{MANY_RECORDS, store_identity};
 pub(crate) use self::check::check;
 use self::decoded::Decoded;
 pub(crate) use self::first_rows::FirstRows;
 pub(crate) use self::folder::remove;
-pub(crate) use self::found::{Decider, Found};
+pub(crate) use self::found::{Decider, Extent, Found};
 use self::lag::Lag;
 use self::layout::Layout;
 use self::lists::known::Known;

@@ -2,21 +2,18 @@
 
 mod facets;
 mod filter;
+mod indexed;
 mod lead;
 mod sorting;
 mod values;
 
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use self::lead::{Choice, Lead};
+use self::lead::{Choice, Lead, Road};
 use self::sorting::Sorting;
 use crate::cell::Cell;
-use crate::columns::one_columns;
 use crate::counters::RECORDS;
-use crate::index::{FirstRows, Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
-use crate::parts::Parts;
+use crate::index::Extent;
 use crate::plan::{Equality, Plan, typed};
 use crate::remake;
 use crate::session::{Flavour, State};
@@ -24,14 +21,9 @@ use crate::{Arity, Direction, Expr, Index, Kind, Order, Path, Query, Result, Sto
 
 /// Instructions of the embedded engine per row that an index scan passes over.
 const STEPS_PER_ROW: u64 = 15;
-/// Number of records from which the search index is used where rows would have to be read; where bodies would, it is
-/// always used.
-const FEWEST_ROWS: u64 = 2_000;
 /// Maximum number of records sorted by reading their bodies where an index of the engine has the order but does not
 /// tell which records qualify.
 const MOST_SORTED_BODIES: u64 = 20_000;
-/// Bodies read in one step.
-const STEP_BODIES: usize = 500;
 /// Rows that a database may pass over on the way to a page.
 const FAR_ROWS: u64 = 10_000;
 /// More rows than a tenant can hold; the sum of two such numbers still fits the integers of both engines.
@@ -106,26 +98,28 @@ impl Scan {
         if self.plan.is_empty || self.query.limit == Some(0) {
             return Ok(Vec::new());
         }
-        let is_cheap = match self.order_columns() {
-            Some(order) => self.is_cheap(view, &order)?,
-            // All bodies would be read.
-            None => false,
+        let road = match self.order_columns() {
+            Some(order) => self.road(view, &order)?,
+            // The engine would read all bodies.
+            None => Road::Index,
         };
+        if road == Road::Nothing {
+            self.note("rows", || "counts that are kept: there are none".into());
+            return Ok(Vec::new());
+        }
         let most_bodies = match self.order_columns() {
             None => u64::MAX,
             Some(_) if self.plan.residual.is_some() => MOST_SORTED_BODIES,
             Some(_) => 0,
         };
-        if !is_cheap && let Some(keys) = self.keys_by_index(view, most_bodies)? {
+        if road == Road::Index
+            && let Some(keys) = self.keys_by_index(view, most_bodies)?
+        {
             return Ok(keys);
         }
         match self.order_columns() {
             Some(order) if self.plan.residual.is_none() => self.keys_by_engine(view, &order),
-            Some(order) => {
-                let keys = self.keys_filtered(view, &order);
-                self.note("rows", || "in order, each row or body looked at until the page was full".into());
-                keys
-            }
+            Some(order) => self.keys_filtered(view, &order),
             None => {
                 let keys = self.keys_sorted_here(view);
                 self.note("rows", || "all bodies that columns left, sorted afterwards".into());
@@ -134,33 +128,24 @@ impl Scan {
         }
     }
 
-    /// Returns the window of rows ordered by values from their bodies.
-    fn keys_of_bodies(&self, view: &mut View<'_>, keys: &[i64]) -> Result<Vec<i64>> {
-        let mut rows = Sorting::of(self.declared, &self.query);
-        let parts = Parts::default().with(self.query.order.iter().map(|it| &it.path));
-        for step in keys.chunks(STEP_BODIES) {
-            for record in view.by_keys(self.kind, step)? {
-                rows.add(record.key, &record.json_of(&parts)?);
-            }
-            view.check_pace()?;
-        }
-        self.note("rows", || format!("{} bodies read and sorted", keys.len()));
-        Ok(rows.window())
-    }
-
     /// Counts the records that satisfy the condition; the window is ignored.
     pub(crate) fn count(mut self, view: &mut View<'_>) -> Result<u64> {
         if self.plan.is_empty {
             return Ok(0);
         }
-        if !self.is_cheap(view, &[])?
-            && let Some(n) = self.by_index(view, None, |found| Ok(Some(found.count())))?
+        let road = self.road(view, &[])?;
+        if road == Road::Nothing {
+            self.note("count", || "counts that are kept: there are none".into());
+            return Ok(0);
+        }
+        if road == Road::Index
+            && let Some(n) = self.by_index(view, Extent::All, |_, found| Ok(Some(found.count())))?
         {
             return Ok(n);
         }
         if self.plan.residual.is_some() {
             let mut n = 0;
-            self.each_remaining(view, "", |_, _| {
+            self.each_remaining(view, &Lead::Engine, "", |_, _| {
                 n += 1;
                 ControlFlow::Continue(())
             })?;
@@ -229,26 +214,6 @@ impl Scan {
         keys
     }
 
-    /// Returns the search index if it may answer.
-    fn index(&self, view: &View<'_>) -> Option<Arc<Snapshot>> {
-        if !std::ptr::eq(self.kind, self.declared) {
-            return None;
-        }
-        let snapshot = view.indexes.as_ref()?.get(self.kind.name)?;
-        let has_residual = self.plan.residual.is_some();
-        let reads_bodies = has_residual || self.plan.has_text || self.order_columns().is_none();
-        let fewest = if reads_bodies { MANY_RECORDS } else { FEWEST_ROWS };
-        let is_asked = match view.state {
-            State::Committed => {
-                let is_narrowed = !self.plan.conditions.is_empty() || self.plan.classes.is_some();
-                reads_bodies || is_narrowed || !self.is_led()
-            }
-            // Writers mostly look a value up in an index of the engine.
-            State::Open => has_residual && self.plan.conditions.is_empty(),
-        };
-        (is_asked && fewest <= snapshot.n_documents()).then(|| Arc::clone(snapshot))
-    }
-
     /// Returns whether an index of the engine, or the table itself, is in the order asked for, by its first column.
     fn is_led(&self) -> bool {
         let Some(first) = self.query.order.first() else { return true };
@@ -257,20 +222,25 @@ impl Scan {
         })
     }
 
-    /// Returns whether an index of the engine finds the answer in next to no time, or the search index cannot be used.
-    fn is_cheap(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<bool> {
+    /// Chooses what answers.
+    fn road(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<Road> {
         if self.index(view).is_none() || self.plan.conditions.iter().any(|it| it.starts_with("r.id ")) {
-            return Ok(true);
+            return Ok(Road::Engine);
         }
-        let is_counted = self.plan.conditions.is_empty() && self.plan.residual.is_none();
-        if is_counted && order.is_empty() && self.query.limit.is_none() {
-            return Ok(true);
+        let is_whole = self.plan.residual.is_none();
+        if self.plan.conditions.is_empty() && is_whole && order.is_empty() && self.query.limit.is_none() {
+            return Ok(Road::Engine);
         }
-        if view.session.flavour() == Flavour::Postgres {
-            return Ok(self.plan.residual.is_none() && !self.plan.has_text && self.is_narrow(order));
-        }
-        let leads = self.choice().leads(view, order)?;
-        Ok(leads.is_cheap(self.plan.residual.is_none()))
+        let is_cheap = if view.session.flavour() == Flavour::Postgres {
+            !self.plan.has_text && self.is_narrow(order)
+        } else {
+            let leads = self.choice().leads(view, order)?;
+            if leads.is_nothing {
+                return Ok(Road::Nothing);
+            }
+            leads.is_cheap()
+        };
+        Ok(if is_cheap && is_whole { Road::Engine } else { Road::Index })
     }
 
     /// Returns whether an index of a database leads to few rows, as far as the declaration tells: to one of many
@@ -293,100 +263,6 @@ impl Scan {
                 && self.query.skip < FAR_ROWS
         };
         self.plan.equalities.iter().any(is_of_many) || is_first_of_all()
-    }
-
-    /// Returns the rows of the answer by the search index; `None` when it cannot find them. Rows that it cannot sort
-    /// are sorted by their bodies if there are at most `most_bodies`.
-    fn keys_by_index(&self, view: &mut View<'_>, most_bodies: u64) -> Result<Option<Vec<i64>>> {
-        let order: Option<Vec<_>> = self.query.order.iter().map(|it| self.sort_by(it)).collect();
-        let order = order.filter(|it| it.len() <= ORDERS);
-        let Query { after, skip, limit, .. } = self.query;
-        let page = match order.as_deref() {
-            Some([(SortBy::Column(place), direction)]) => {
-                FirstRows::of(self.kind, *place, *direction, skip, limit)
-            }
-            _ => None,
-        };
-        let found = self.by_index(view, page.as_ref(), |found| {
-            if let Some(page) = &page
-                && let Some(keys) = found.first_rows(page)?
-            {
-                return Ok(Some((keys, true)));
-            }
-            found.settle()?;
-            if let Some(order) = &order
-                && let Some(keys) = found.keys(order, after, skip, limit)?
-            {
-                return Ok(Some((keys, true)));
-            }
-            if most_bodies < found.count() {
-                return Ok(None);
-            }
-            Ok(found.keys(&[], after, 0, None)?.map(|keys| (keys, false)))
-        })?;
-        match found {
-            Some((keys, true)) => Ok(Some(keys)),
-            Some((keys, false)) => self.keys_of_bodies(view, &keys).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Returns the search index's sort for an order; it has no column of ids.
-    fn sort_by(&self, order: &Order) -> Option<(SortBy, Direction)> {
-        if self.kind.is_id(&order.path) {
-            return None;
-        }
-        let by = match self.kind.column_of(&order.path) {
-            Some(column) => SortBy::Column(one_columns(self.kind).position(|it| it.name == column.name)?),
-            None if is_indexed(self.kind, &order.path) => SortBy::Path(order.path.clone()),
-            None => return None,
-        };
-        Some((by, order.direction))
-    }
-
-    /// Returns an answer of the search index, asked for a page or for everything; `None` when it has none. An index that fails, whatever damaged it, is
-    /// rebuilt, and something else answers.
-    fn by_index<T>(
-        &self,
-        view: &mut View<'_>,
-        page: Option<&FirstRows>,
-        answer: impl FnOnce(&mut Found<'_>) -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
-        let Some(snapshot) = self.index(view) else { return Ok(None) };
-        let classes = self.plan.classes.as_deref();
-        let asked = catch_unwind(AssertUnwindSafe(|| {
-            match snapshot.find(view, self.kind, &self.plan.rest, classes, page)? {
-                Some(mut found) => {
-                    let given = answer(&mut found)?;
-                    let how = if given.is_some() { "" } else { " (which cannot give them in this order)" };
-                    self.note("answer", || {
-                        let n_found = found.known_count().map_or_else(
-                            || "walked along the order to the end of the page".to_owned(),
-                            |it| format!("{it} found"),
-                        );
-                        format!(
-                            "search index{how}, {n_found}, {} bodies read to decide, {} changed since",
-                            found.n_read, found.n_changed
-                        )
-                    });
-                    Ok(given)
-                }
-                None => {
-                    self.note("answer", || "the search index is too far behind".into());
-                    Ok(None)
-                }
-            }
-        }));
-        let error = match asked {
-            Ok(Err(error @ StoreError::Index(_))) => error,
-            Ok(result) => return result,
-            Err(_) => StoreError::Panicked,
-        };
-        tracing::warn!(kind = self.kind.name, %error, "a search index failed; rebuilding it");
-        if let Some(indexes) = view.shared.indexes.get() {
-            indexes.distrust(self.kind);
-        }
-        Ok(None)
     }
 
     fn keys_through(
@@ -420,20 +296,21 @@ impl Scan {
     }
 
     fn plain_sql(&mut self, view: &View<'_>, lead: &Lead, order: &[(&'static str, Direction)]) -> String {
-        let hint = match lead {
-            Lead::Sorted(Some(index)) | Lead::Index(index) => format!(" INDEXED BY \"{index}\""),
-            Lead::Sorted(None) => " NOT INDEXED".to_owned(),
-            _ => String::new(),
-        };
-        let condition = match lead {
-            Lead::Engine | Lead::Many => self.where_sql(view),
-            _ => self.where_sql_of(view, self.plan.conditions.iter().map(|it| beside(it)).collect()),
-        };
+        let condition = self.led_where_sql(view, lead);
         format!(
-            "SELECT r.key FROM \"k_{}\" r{hint}{condition}{}",
+            "SELECT r.key FROM \"k_{}\" r{}{condition}{}",
             self.kind.name,
+            lead.hint(),
             order_sql(view, "r.", order)
         )
+    }
+
+    /// Returns the conditions in a form in which they do not compete with the lead.
+    fn led_where_sql(&mut self, view: &View<'_>, lead: &Lead) -> String {
+        match lead {
+            Lead::Engine | Lead::Many => self.where_sql(view),
+            _ => self.where_sql_of(view, self.plan.conditions.iter().map(|it| beside(it)).collect()),
+        }
     }
 
     /// Returns SQL that merges each class's sorted list up to the window.
@@ -486,23 +363,37 @@ impl Scan {
         order: &[(&'static str, Direction)],
     ) -> Result<Vec<i64>> {
         let (skip, limit) = (self.query.skip, self.query.limit.unwrap_or(u64::MAX));
-        let (mut n_found, mut keys) = (0, Vec::new());
+        let lead = match self.choice().leads(view, order)?.promising {
+            Lead::Merged(_) => Lead::Engine,
+            lead => lead,
+        };
         let order = order_sql(view, "r.", order);
-        self.each_remaining(view, &order, |key, _| {
-            n_found += 1;
-            if skip < n_found {
-                keys.push(key);
-            }
-            if limit <= keys.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        Ok(keys)
+        let n_values = self.plan.values.len();
+        let mut through = |scan: &mut Self, lead: &Lead| -> Result<Vec<i64>> {
+            let (mut n_found, mut keys) = (0, Vec::new());
+            let read = scan.each_remaining(view, lead, &order, |key, _| {
+                n_found += 1;
+                if skip < n_found {
+                    keys.push(key);
+                }
+                if limit <= keys.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            scan.plan.values.truncate(n_values);
+            scan.note("rows", || format!("{}, each row or body looked at", lead.named()));
+            read.map(|()| keys)
+        };
+        match through(self, &lead) {
+            // While a bulk load has dropped the indexes, none of them can lead.
+            Err(StoreError::Sqlite(_)) if lead != Lead::Engine => through(self, &Lead::Engine),
+            result => result,
+        }
     }
 
     /// Returns rows sorted by values that no column holds.
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
         let mut rows = Sorting::of(self.declared, &self.query);
         let paths: Vec<Path> = self.query.order.iter().map(|it| it.path.clone()).collect();
-        self.each_body(view, " ORDER BY r.key", &paths, |key, body| {
+        self.each_body(view, &Lead::Engine, " ORDER BY r.key", &paths, |key, body| {
             rows.add(key, body);
             ControlFlow::Continue(())
         })?;

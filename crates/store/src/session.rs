@@ -42,9 +42,14 @@ impl Flavour {
 
     /// Returns the FROM clause that yields a kind's rows as `r` with their bodies.
     pub(crate) fn rows_with_bodies(self, kind: &str) -> String {
+        self.led_rows_with_bodies(kind, "")
+    }
+
+    /// As [`Flavour::rows_with_bodies`], with a hint which index of the rows leads.
+    pub(crate) fn led_rows_with_bodies(self, kind: &str, hint: &str) -> String {
         match self {
-            Self::Sqlite => format!("\"k_{kind}\" r JOIN \"b_{kind}\" b ON b.key = r.key"),
-            Self::Postgres => format!("\"k_{kind}\" r"),
+            Self::Sqlite => format!("\"k_{kind}\" r{hint} JOIN \"b_{kind}\" b ON b.key = r.key"),
+            Self::Postgres => format!("\"k_{kind}\" r{hint}"),
         }
     }
 

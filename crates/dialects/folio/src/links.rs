@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::authorities::authority::AUTHORITIES;
 use crate::links::linked::{LINKS, store};
 use crate::platform::app::Call;
+use crate::platform::collection::with_exceptions;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::limits::COUNTED_AUTHORITIES;
@@ -48,6 +49,10 @@ fn bad(message: &str) -> FolioError {
     FolioError::unprocessable(fault)
 }
 
+fn lacking_property(path: &str) -> FolioError {
+    with_exceptions(FolioError::unprocessable(Fault::missing(path)))
+}
+
 fn links(view: &mut View<'_>, instance: &str) -> Result<Value, FolioError> {
     let record = view.get(&LINKS, instance)?.map(|it| it.json()).transpose()?;
     Ok(record.and_then(|mut it| it.get_mut("links").map(Value::take)).unwrap_or_else(|| json!([])))
@@ -65,13 +70,27 @@ pub(crate) fn of_instance(view: &mut View<'_>, instance: &str) -> Result<Vec<Val
     Ok(links(view, instance)?.as_array().cloned().unwrap_or_default())
 }
 
+/// What each link must have.
+const REQUIRED: [&str; 4] = ["authorityId", "authorityNaturalId", "instanceId", "linkingRuleId"];
+
 /// Replaces the links of an instance: `{"links":[{authorityId, authorityNaturalId, instanceId, linkingRuleId}]}`.
+///
+/// Errors: 422 when a link lacks a property, belongs to another instance, or names an authority that does not exist.
 async fn replace(mut call: Call) -> Answer {
     let instance = call.uuid_param("id")?;
     let body = call.object().await?;
     let Some(Value::Array(list)) = body.get("links").cloned() else {
-        return Err(FolioError::unprocessable(Fault::missing("links")));
+        return Err(lacking_property("links"));
     };
+    for (n, link) in list.iter().enumerate() {
+        let lacking = REQUIRED.iter().find(|name| link.get(**name).is_none_or(Value::is_null));
+        if let Some(name) = lacking {
+            return Err(lacking_property(&format!("links[{n}].{name}")));
+        }
+        if link["linkingRuleId"].as_u64().is_none() {
+            return Err(bad("linkingRuleId must be the number of a linking rule"));
+        }
+    }
     if list.iter().any(|it| text_at(it, "instanceId").and_then(parse_uuid).as_ref() != Some(&instance)) {
         return Err(bad("Link should have instanceId to be the same as in the path"));
     }

@@ -51,6 +51,11 @@ impl FirstRows {
         Some(Self { place, path, direction, skip, n_rows })
     }
 
+    /// Returns the first so many rows of the same order.
+    pub(crate) fn up_to(&self, n_rows: usize) -> Self {
+        Self { path: self.path.clone(), skip: 0, n_rows, ..*self }
+    }
+
     /// Returns whether a condition is a period of the column by which the rows are sorted.
     pub(super) fn is_period(&self, expr: &Expr) -> bool {
         matches!(expr, Expr::Range(path, low, high)

@@ -34,12 +34,26 @@ const HEAVY: u64 = 3_000_000;
 const STEP_RECORDS: usize = 2_000;
 /// Records of a step that one thread decides.
 const SHARE_RECORDS: usize = 250;
+/// Number of records up to which they are decided at once, rather than along the order of a page.
+const OPEN_RECORDS: u64 = 1_000;
+
+/// How much of an answer is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Extent<'p> {
+    All,
+    /// A page near the beginning of an order, which perhaps can be walked along.
+    Page(Option<&'p FirstRows>),
+}
 
 /// The records that satisfy a condition.
 pub(crate) struct Found<'s> {
     pub(super) kind: &'static Kind,
+    filter: &'s Expr,
+    /// For each segment, the documents that satisfy it or, while some are undecided, may do.
     pub(super) segments: Vec<(Segment<'s>, Set)>,
-    /// Periods to which the documents of the segments are not narrowed yet; [`Found::settle`] does it.
+    /// While some documents are undecided: for each segment, those that certainly satisfy the condition.
+    certain: Option<Vec<Set>>,
+    /// Periods to which the documents of the segments are not narrowed yet.
     pub(super) periods: Vec<&'s Expr>,
     pub(super) tail: Vec<Changed>,
     /// Number of records whose bodies were read to decide them.
@@ -119,21 +133,23 @@ fn collect(expr: &Expr, into: &mut Vec<(*const Expr, Words)>) {
 
 impl Snapshot {
     /// Returns the records in one of `classes` that satisfy `filter`. `None` when too much has changed since the
-    /// index's commit. If only the first rows of an order are wanted, their periods may be left to be settled.
+    /// index's commit. If only a page is asked for, periods and what bodies decide may be left to be settled.
     pub(crate) fn find<'s>(
         &'s self,
         view: &mut View<'_>,
         kind: &'static Kind,
         filter: &'s Expr,
         classes: Option<&ClassSet>,
-        page: Option<&FirstRows>,
+        extent: Extent<'_>,
     ) -> Result<Option<Found<'s>>> {
         let decider = Decider::of(kind, filter);
         let Some(tail) = self.tail(view, kind)? else { return Ok(None) };
         let allowed: Option<HashSet<i64>> = classes.map(|it| it.numbers.iter().copied().collect());
         let mut found = Found {
             kind,
+            filter,
             segments: Vec::new(),
+            certain: None,
             periods: Vec::new(),
             tail: Vec::new(),
             n_read: 0,
@@ -160,7 +176,7 @@ impl Snapshot {
         }
         let mut conditions = Vec::new();
         flatten(filter, &mut conditions);
-        if let Some(page) = page {
+        if let Extent::Page(Some(page)) = extent {
             found.periods = conditions.extract_if(.., |it| page.is_period(it)).collect();
             if !can_wait(&found.periods, &conditions, asked.iter().map(|it| &it.0))? {
                 conditions.append(&mut found.periods);
@@ -172,17 +188,20 @@ impl Snapshot {
             if HEAVY < cost { Threads::Several } else { Threads::One },
             |(segment, within)| segment.all(&conditions, within),
         )?;
+        let mut certain = Vec::with_capacity(asked.len());
+        let mut n_open = 0;
         for ((segment, within), bounds) in asked.into_iter().zip(bounds) {
             let low = bounds.low.clone().and(&within);
-            let open = bounds.high().clone().and(&within).without(&low);
-            let open = if open.is_empty() { open } else { segment.narrowed(&found.periods, &open)? };
-            let decided = if open.is_empty() {
-                low
-            } else {
-                found.n_read += open.len();
-                decide(view, kind, &segment, filter, &decider, &open, low)?
-            };
-            found.segments.push((segment, decided));
+            let high = bounds.high().clone().and(&within);
+            n_open += high.len() - low.len();
+            certain.push(low);
+            found.segments.push((segment, high));
+        }
+        if n_open != 0 {
+            found.certain = Some(certain);
+            if n_open <= OPEN_RECORDS || matches!(extent, Extent::All) {
+                found.decide(view)?;
+            }
         }
         Ok(Some(found))
     }
@@ -289,48 +308,57 @@ fn damaged(kind: &Kind, id: &str, error: &serde_json::Error) -> StoreError {
     StoreError::Damaged(format!("{} {id:?}: {error}", kind.name))
 }
 
-/// Adds to `low` the documents of `open` whose bodies satisfy the condition.
-fn decide(
-    view: &mut View<'_>,
-    kind: &'static Kind,
-    segment: &Segment<'_>,
-    filter: &Expr,
-    decider: &Decider,
-    open: &Set,
-    mut low: Set,
-) -> Result<Set> {
-    let keys = segment.reader().fast_fields().i64(KEY)?;
-    let docs: Vec<u32> = open.iter().collect();
-    let parts = decider.parts(filter);
-    let decided = |records: &[Record]| -> Result<Vec<i64>> {
-        let decider = Decider::of(kind, filter);
-        let mut held = Vec::new();
-        for it in records {
-            let body = parts.parse(&it.body).map_err(|error| damaged(kind, &it.id, &error))?;
-            if decider.holds(filter, &it.id, &it.body, &body)? {
-                held.push(it.key);
+impl Found<'_> {
+    /// Returns whether bodies have to be read to tell which documents satisfy the condition.
+    pub(crate) fn is_open(&self) -> bool {
+        self.certain.is_some()
+    }
+
+    /// Decides what is undecided, by bodies.
+    pub(crate) fn decide(&mut self, view: &mut View<'_>) -> Result<()> {
+        let Some(certain) = self.certain.take() else { return Ok(()) };
+        for ((segment, high), low) in std::mem::take(&mut self.segments).into_iter().zip(certain) {
+            let mut set = low;
+            let open = segment.narrowed(&self.periods, &high.without(&set))?;
+            let keys = segment.reader().fast_fields().i64(KEY)?;
+            let docs: Vec<u32> = open.iter().collect();
+            for docs in docs.chunks(STEP_RECORDS) {
+                let by_key: HashMap<i64, u32> =
+                    docs.iter().filter_map(|doc| Some((keys.first(*doc)?, *doc))).collect();
+                let held = self.held(view, by_key.keys().copied().collect())?;
+                held.iter().filter_map(|key| by_key.get(key)).for_each(|doc| set.insert(*doc));
+                view.check_pace()?;
             }
+            self.segments.push((segment, set));
         }
-        Ok(held)
-    };
-    for docs in docs.chunks(STEP_RECORDS) {
-        let by_key: HashMap<i64, u32> =
-            docs.iter().filter_map(|doc| Some((keys.first(*doc)?, *doc))).collect();
-        let mut list: Vec<i64> = by_key.keys().copied().collect();
-        list.sort_unstable();
-        let records = view.by_keys(kind, &list)?;
+        Ok(())
+    }
+
+    /// Returns those of some records whose bodies satisfy the condition.
+    pub(crate) fn held(&mut self, view: &mut View<'_>, mut keys: Vec<i64>) -> Result<Vec<i64>> {
+        let (kind, filter) = (self.kind, self.filter);
+        self.n_read += keys.len() as u64;
+        keys.sort_unstable();
+        let records = view.by_keys(kind, &keys)?;
+        let parts = Decider::of(kind, filter).parts(filter);
+        let held = |records: &[Record]| -> Result<Vec<i64>> {
+            let decider = Decider::of(kind, filter);
+            let mut held = Vec::new();
+            for it in records {
+                let body = parts.parse(&it.body).map_err(|error| damaged(kind, &it.id, &error))?;
+                if decider.holds(filter, &it.id, &it.body, &body)? {
+                    held.push(it.key);
+                }
+            }
+            Ok(held)
+        };
         let shares: Vec<&[Record]> = records.chunks(SHARE_RECORDS).collect();
         let threads = if shares.len() < 2 { Threads::One } else { Threads::Several };
-        let held = on_each(&shares, |it| it.len() as u32, threads, |share| decided(share))?;
-        held.iter().flatten().filter_map(|key| by_key.get(key)).for_each(|doc| low.insert(*doc));
-        view.check_pace()?;
+        Ok(on_each(&shares, |it| it.len() as u32, threads, |share| held(share))?.concat())
     }
-    Ok(low)
-}
 
-impl Found<'_> {
     /// Narrows the documents to the periods that are left.
-    pub(crate) fn settle(&mut self) -> Result<()> {
+    pub(crate) fn settle_periods(&mut self) -> Result<()> {
         let periods = std::mem::take(&mut self.periods);
         if periods.is_empty() {
             return Ok(());
@@ -341,12 +369,12 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Returns the number of records, `None` while periods are left.
+    /// Returns the number of records, `None` while periods or undecided documents are left.
     pub(crate) fn known_count(&self) -> Option<u64> {
-        self.periods.is_empty().then(|| self.count())
+        (self.periods.is_empty() && !self.is_open()).then(|| self.count())
     }
 
-    /// Returns the number of records, all periods being settled.
+    /// Returns the number of records, at most while periods or undecided documents are left.
     pub(crate) fn count(&self) -> u64 {
         self.segments.iter().map(|it| it.1.len()).sum::<u64>() + self.tail.len() as u64
     }

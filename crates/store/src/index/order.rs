@@ -1,5 +1,7 @@
 //! Sorting a result: by columns of the index, or by the values at any path.
 
+use std::cmp::Ordering;
+
 use serde_json::Value as Json;
 
 use super::codes::whole_rank;
@@ -24,7 +26,7 @@ pub(crate) const ORDERS: usize = 3;
 /// Documents that are read before it is known which are behind the last one needed.
 const FIRST_DOCS: usize = 512;
 /// Number of records below which they are sorted by their bodies rather than by all texts of a path.
-const FEW_RECORDS: u64 = 1_000;
+pub(super) const FEW_RECORDS: u64 = 1_000;
 
 /// A sort key.
 #[derive(Debug, Clone)]
@@ -38,10 +40,31 @@ pub(crate) enum SortBy {
 /// A row to be sorted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<const N: usize> {
-    ranks: [Rank; N],
-    key: i64,
+    pub(super) ranks: [Rank; N],
+    pub(super) key: i64,
     /// The segment, for texts.
-    segment: u32,
+    pub(super) segment: u32,
+}
+
+impl<const N: usize> Entry<N> {
+    /// Compares the ranks of two rows in the directions of an order.
+    pub(super) fn compare_ranks(&self, other: &Self, directions: &[Direction]) -> Ordering {
+        let ranks = self.ranks.iter().zip(&other.ranks).zip(directions);
+        ranks.fold(Ordering::Equal, |so_far, ((own, other), direction)| {
+            so_far.then_with(|| match direction {
+                Direction::Ascending => own.cmp(other),
+                Direction::Descending => other.cmp(own),
+            })
+        })
+    }
+
+    /// Compares two rows of an order: ties in insertion order, in the direction of the last column.
+    pub(super) fn compare(&self, other: &Self, directions: &[Direction]) -> Ordering {
+        self.compare_ranks(other, directions).then_with(|| match directions.last() {
+            Some(Direction::Descending) => other.key.cmp(&self.key),
+            _ => self.key.cmp(&other.key),
+        })
+    }
 }
 
 impl Found<'_> {
@@ -100,17 +123,7 @@ impl Found<'_> {
         let Page { skip, limit } = page;
         let want =
             limit.map_or(usize::MAX, |it| usize::try_from(skip.saturating_add(it)).unwrap_or(usize::MAX));
-        let is_newest_first = directions.last() == Some(&Direction::Descending);
-        let compare = |a: &Entry<N>, b: &Entry<N>| {
-            for (n, direction) in directions.iter().enumerate() {
-                let by_rank = a.ranks[n].cmp(&b.ranks[n]);
-                let by_rank = if *direction == Direction::Descending { by_rank.reverse() } else { by_rank };
-                if by_rank.is_ne() {
-                    return by_rank;
-                }
-            }
-            if is_newest_first { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) }
-        };
+        let compare = |a: &Entry<N>, b: &Entry<N>| a.compare(b, &directions);
         let is_comparable = columns.iter().flatten().all(SortColumn::is_comparable);
         let (mut all, mut top) = (Vec::new(), Top::<Entry<N>>::of(want));
         for (number, (segment, set)) in self.segments.iter().enumerate() {
@@ -200,9 +213,14 @@ impl Found<'_> {
     }
 
     /// Returns the source of a sort's values. `None` where ranks do not suffice: lists on the way to the path, texts of
-    /// which the index holds only the beginning, numbers beyond 64-bit floats; and where few records are sorted by a path with texts, all of
-    /// which would have to be read.
-    fn sort_column(&self, segment: &Segment<'_>, by: &SortBy, n_wanted: u64) -> Result<Option<SortColumn>> {
+    /// which the index holds only the beginning, numbers beyond 64-bit floats; and where few records are sorted by a path
+    /// with texts, all of which would have to be read.
+    pub(super) fn sort_column(
+        &self,
+        segment: &Segment<'_>,
+        by: &SortBy,
+        n_wanted: u64,
+    ) -> Result<Option<SortColumn>> {
         let fields = segment.reader().fast_fields();
         let place = match by {
             SortBy::Column(place) => *place,
@@ -241,7 +259,7 @@ fn tail_value_of(value: &Json, base: u8) -> TailValue {
 }
 
 /// Makes the ranks of texts, which are relative to a segment, comparable across segments, and adds the changed records.
-fn rank_together<const N: usize>(
+pub(super) fn rank_together<const N: usize>(
     all: &mut Vec<Entry<N>>,
     columns: &[Vec<SortColumn>],
     tail: &[(i64, [&TailValue; N])],

@@ -103,18 +103,24 @@ fn number_of(columns: &[DynamicColumn], doc: u32) -> Option<u64> {
 }
 
 impl PathColumn {
-    /// Returns the values of a segment. `None` if there is a list on the way, or a value that the index does not hold
-    /// whole.
+    /// Returns the values of a segment. `None` if the index does not hold all of them whole.
     pub(super) fn of(segment: &Segment<'_>, path: &Path) -> Result<Option<Self>> {
-        if !segment.has_exact_values(path)? {
+        if !segment.has_whole_values(path)? || !segment.unranked(path)?.is_empty() {
             return Ok(None);
         }
+        Self::read(segment, path, true).map(Some)
+    }
+
+    /// Returns the values of a segment, unless `is_whole` only the beginnings of texts. The ranks of documents that
+    /// [`Segment::unranked`] names mean nothing.
+    pub(super) fn read(segment: &Segment<'_>, path: &Path, is_whole: bool) -> Result<Self> {
         let lists = ListColumn::of(segment, path)?;
         let [no, yes] = segment.booleans(path)?;
         let is_alone = |doc: u32| lists.as_ref().is_none_or(|it| !it.lists.has(doc));
-        let texts = segment.texts_at(path, is_alone)?;
+        let texts =
+            if is_whole { segment.texts_at(path, is_alone) } else { segment.beginnings_at(path, is_alone) }?;
         let (numbers, objects) = (segment.number_columns(path)?, segment.objects(path)?);
-        Ok(Some(Self { numbers, texts, objects, no, yes, lists }))
+        Ok(Self { numbers, texts, objects, no, yes, lists })
     }
 
     fn rank(&self, doc: u32) -> Rank {

@@ -24,18 +24,41 @@ impl Texts {
         &self.bytes[begin..self.ends[at]]
     }
 
+    pub(super) fn append(&mut self, other: Self) {
+        let n_bytes = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|it| n_bytes + it));
+    }
+
     /// Returns the rank of each text; equal texts have the same rank.
     pub(super) fn ranks(&self) -> Vec<u64> {
+        self.ranked(usize::MAX, |_| {})
+    }
+
+    /// Returns the first `n_bytes` of the texts in order, each once, and the rank of each text among them.
+    pub(super) fn beginnings(&self, n_bytes: usize) -> (Self, Vec<u64>) {
+        let mut distinct = Self::default();
+        let ranks = self.ranked(n_bytes, |text| distinct.push(text));
+        (distinct, ranks)
+    }
+
+    /// Ranks the first `n_bytes` of the texts; `each` gets the distinct ones in order.
+    fn ranked(&self, n_bytes: usize, mut each: impl FnMut(&[u8])) -> Vec<u64> {
+        let text = |at: usize| {
+            let text = self.get(at);
+            &text[..text.len().min(n_bytes)]
+        };
         let mut order: Vec<usize> = (0..self.len()).collect();
         // The texts of a segment are in order: a sort that detects runs merges them.
-        order.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
+        order.sort_by(|a, b| text(*a).cmp(text(*b)));
         let mut ranks = vec![0; order.len()];
-        let mut rank = 0;
+        let mut n_distinct = 0;
         for (at, it) in order.iter().enumerate() {
-            if 0 < at && self.get(order[at - 1]) != self.get(*it) {
-                rank += 1;
+            if at == 0 || text(order[at - 1]) != text(*it) {
+                each(text(*it));
+                n_distinct += 1;
             }
-            ranks[*it] = rank;
+            ranks[*it] = n_distinct - 1;
         }
         ranks
     }

@@ -22,6 +22,17 @@ use crate::{StoreError, Txn, View};
 /// snapshot.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE kind IN ROW SHARE MODE; \
                      SELECT pg_current_xact_id(), (SELECT value FROM meta WHERE name = 'declared')";
+/// Begins a transaction once no other write of the tenant runs, on any server; new ones wait until it has ended.
+const BEGIN_APART: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE kind IN EXCLUSIVE MODE; \
+                           SELECT pg_current_xact_id(), (SELECT value FROM meta WHERE name = 'declared')";
+
+/// Which other writes of the tenant may run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    All,
+    /// None: nothing can conflict.
+    None,
+}
 
 /// A write under way.
 pub(super) struct Write {
@@ -53,10 +64,20 @@ pub(super) enum Outcome {
 }
 
 /// Runs writes in the given order, each seeing the effects of those before it, and commits once.
-pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]) -> Outcome {
+pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write], beside: Beside) -> Outcome {
     // Must be read before the snapshot begins.
     let remakes = shared.remakes.current();
-    session.begin(BEGIN, None);
+    match beside {
+        Beside::All => session.begin(BEGIN, None),
+        Beside::None => {
+            session.begin(BEGIN_APART, None);
+            // The others may take longer than a lock is waited for: not an error of the first write.
+            if let Err(error) = session.begin_now() {
+                session.end();
+                return Outcome::Lost(error);
+            }
+        }
+    }
     let declared = shared.declared.load(Ordering::Acquire);
     if let Err(error) = session.require_declared(declared) {
         return Outcome::Lost(error);

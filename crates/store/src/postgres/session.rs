@@ -490,7 +490,8 @@ impl PgSession {
         Ok(())
     }
 
-    fn begin_now(&mut self) -> Result<()> {
+    /// Begins the transaction that is due.
+    pub(super) fn begin_now(&mut self) -> Result<()> {
         if let Phase::Due(begin) = self.phase {
             let begun = self.wait(|client| client.simple_query(begin))?;
             self.phase = Phase::Begun;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::batch::{self, Outcome, Write};
+use super::batch::{self, Beside, Outcome, Write};
 use super::fate::{self, Fate};
 use super::pool::Pool;
 use super::schema::LOCK_TIMEOUT;
@@ -17,8 +17,10 @@ use crate::{Result, StoreError};
 
 /// Maximum number of attempts of a closure that conflicts with others.
 const ATTEMPTS: u32 = 40;
-/// From this attempt on, conflicting closures run one at a time over all servers.
+/// From this attempt on, conflicting closures run one at a time over all servers, beside those that are new.
 const SOLE_ATTEMPT: u32 = 3;
+/// From this attempt on, a closure runs while no other write does: new ones that end sooner could make it lose forever.
+const APART_ATTEMPT: u32 = 8;
 /// Number of attempts to run writes together before each is run alone.
 const TOGETHER: u32 = 3;
 /// How long an idle thread stays.
@@ -162,7 +164,7 @@ impl Inner {
                     return writes.into_iter().for_each(|it| it.finish(Some(again(&error))));
                 }
             };
-            let outcome = self.stay_and(|| batch::run(&mut session, &self.shared, &mut writes));
+            let outcome = self.stay_and(|| batch::run(&mut session, &self.shared, &mut writes, Beside::All));
             let mark = session.mark.clone();
             self.pool.give_back(session);
             match outcome {
@@ -212,8 +214,7 @@ impl Inner {
         let mut attempt = 0;
         loop {
             let mut session = self.pool.take(&self.schema)?;
-            let outcome =
-                self.stay_and(|| attempt_alone(&mut session, &self.shared, writes, SOLE_ATTEMPT <= attempt));
+            let outcome = self.stay_and(|| attempt_alone(&mut session, &self.shared, writes, attempt));
             let mark = session.mark.clone();
             self.pool.give_back(session);
             attempt += 1;
@@ -243,10 +244,10 @@ impl Inner {
     }
 }
 
-/// Runs one write; with `is_sole`, while no other server runs one that way.
-fn attempt_alone(session: &mut PgSession, shared: &Shared, writes: &mut [Write], is_sole: bool) -> Outcome {
-    if !is_sole {
-        return batch::run(session, shared, writes);
+/// Runs one write; after several attempts, in its turn among those that have conflicted as often.
+fn attempt_alone(session: &mut PgSession, shared: &Shared, writes: &mut [Write], attempt: u32) -> Outcome {
+    if attempt < SOLE_ATTEMPT {
+        return batch::run(session, shared, writes, Beside::All);
     }
     session.begin_none();
     if let Err(error) = session.batch(SOLE) {
@@ -257,7 +258,8 @@ fn attempt_alone(session: &mut PgSession, shared: &Shared, writes: &mut [Write],
             _ => Outcome::Spoilt(0, error),
         };
     }
-    let outcome = batch::run(session, shared, writes);
+    let beside = if attempt < APART_ATTEMPT { Beside::All } else { Beside::None };
+    let outcome = batch::run(session, shared, writes, beside);
     if !session.is_broken {
         let mark = session.mark.clone();
         session.begin_none();
@@ -293,6 +295,6 @@ fn again(error: &StoreError) -> StoreError {
     }
 }
 
-/// Lets closures that conflicted several times run one at a time.
+/// Makes closures that conflicted several times run one at a time.
 const SOLE: &str = "SELECT pg_advisory_lock(hashtextextended(current_schema() || '/sole', 0))";
 const NOT_SOLE: &str = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/sole', 0))";

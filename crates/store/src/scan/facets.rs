@@ -6,11 +6,13 @@ use std::ops::ControlFlow;
 use rusqlite::types::ValueRef;
 use serde_json::Value as Json;
 
+use super::lead::{Lead, Road};
 use super::{DAY_MS, Scan};
 use crate::cell::Cell;
 use crate::columns::many_table;
 use crate::counters::{ALL_CLASSES, is_behind};
 use crate::document::{count as count_values, day_text};
+use crate::index::Extent;
 use crate::row::Row;
 use crate::session::{Flavour, State};
 use crate::whole_lists;
@@ -36,8 +38,14 @@ impl Scan {
         // The table of a many-valued column is ordered by value: grouping it reads all of it.
         let reads_all = view.session.flavour() == Flavour::Sqlite
             && facets.iter().filter_map(|it| self.held(it)).any(|it| it.column.arity == Arity::Many);
-        if (reads_all || is_counted || !self.is_cheap(view, &[])?)
-            && let Some(lists) = self.by_index(view, None, |found| found.facets(facets, most).map(Some))?
+        let road = self.road(view, &[])?;
+        if road == Road::Nothing {
+            self.note("facets", || "counts that are kept: there are none".into());
+            return Ok(vec![Vec::new(); facets.len()]);
+        }
+        if (reads_all || is_counted || road == Road::Index)
+            && let Some(lists) =
+                self.by_index(view, Extent::All, |_, found| found.facets(facets, most).map(Some))?
         {
             return Ok(lists);
         }
@@ -163,7 +171,7 @@ impl Scan {
         let facets: Vec<_> = names.iter().map(|name| self.declared.facet_named(name)).collect();
         let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
         let paths: Vec<Path> = facets.iter().flatten().map(|it| Path::dotted(it.path)).collect();
-        self.each_body(view, "", &paths, |_, body| {
+        self.each_body(view, &Lead::Engine, "", &paths, |_, body| {
             for (facet, counts) in facets.iter().zip(&mut counts) {
                 let Some(facet) = facet else { continue };
                 let mut seen = Vec::new();

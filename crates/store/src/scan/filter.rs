@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::lead::Lead;
 use super::{DAY_MS, Scan};
 use crate::cell::Cell;
 use crate::document::day_text;
@@ -13,21 +14,23 @@ use crate::session::Flavour;
 use crate::{Arity, End, Expr, Path, Result, StoreError, Type, View, eval};
 
 impl Scan {
-    /// Calls `visit` with each row that satisfies the whole condition, and with as much of it as decides that.
+    /// Calls `visit` with each row that satisfies the whole condition, found through `lead`, and with as much of it as decides that.
     pub(super) fn each_remaining(
         &mut self,
         view: &mut View<'_>,
+        lead: &Lead,
         order: &str,
         mut visit: impl FnMut(i64, &Json) -> ControlFlow<()>,
     ) -> Result<()> {
         let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
         let mut paths = Vec::new();
         let columns = if collect_paths(&residual, &mut paths) { self.columns_for(&paths) } else { None };
-        let Some(columns) = columns else { return self.each_body(view, order, &[], visit) };
-        let condition = self.where_sql(view);
+        let Some(columns) = columns else { return self.each_body(view, lead, order, &[], visit) };
+        let condition = self.led_where_sql(view, lead);
         let name = self.kind.name;
         let selected: String = columns.iter().map(|it| format!(", r.\"{}\"", it.0)).collect();
-        let sql = format!("SELECT r.key{selected} FROM \"k_{name}\" r{condition}{order}");
+        let hint = lead.hint();
+        let sql = format!("SELECT r.key{selected} FROM \"k_{name}\" r{hint}{condition}{order}");
         view.session.rows(&sql, &self.plan.values, |row| {
             let mut body = Json::Object(Map::new());
             for (index, (_, path, ty)) in columns.iter().enumerate() {
@@ -45,12 +48,13 @@ impl Scan {
     pub(super) fn each_body(
         &mut self,
         view: &mut View<'_>,
+        lead: &Lead,
         order: &str,
         paths: &[Path],
         mut visit: impl FnMut(i64, &Json) -> ControlFlow<()>,
     ) -> Result<()> {
         let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
-        let condition = self.where_sql(view);
+        let condition = self.led_where_sql(view, lead);
         let name = self.kind.name;
         // A database decides text conditions by itself.
         let own = if view.session.flavour() == Flavour::Sqlite { &*residual } else { &Expr::All };
@@ -61,7 +65,7 @@ impl Scan {
         let sql = format!(
             "SELECT r.key, {}{decided} FROM {}{condition}{order}",
             view.session.flavour().body(),
-            view.session.flavour().rows_with_bodies(name)
+            view.session.flavour().led_rows_with_bodies(name, &lead.hint())
         );
         view.session.rows(&sql, &self.plan.values, |row| {
             let bytes = row.bytes(1)?;

@@ -47,7 +47,27 @@ pub(super) enum Lead {
     Merged(String),
 }
 
+/// What answers a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Road {
+    /// Counts show that there is nothing to find.
+    Nothing,
+    /// The engine: one of its indexes finds the answer in next to no time, or the search index cannot be used.
+    Engine,
+    /// The search index.
+    Index,
+}
+
 impl Lead {
+    /// Returns the hint to the embedded engine behind the name of the table.
+    pub(super) fn hint(&self) -> String {
+        match self {
+            Self::Sorted(Some(index)) | Self::Index(index) => format!(" INDEXED BY \"{index}\""),
+            Self::Sorted(None) => " NOT INDEXED".to_owned(),
+            Self::Engine | Self::Many | Self::Merged(_) => String::new(),
+        }
+    }
+
     /// Returns its name in an explanation.
     pub(super) fn named(&self) -> String {
         match self {
@@ -79,11 +99,11 @@ pub(super) struct Leads {
 }
 
 impl Leads {
-    /// Returns whether an index of the engine finds the answer in less time than the search index takes. `is_all` tells
-    /// whether the engine decides the whole condition.
-    pub(super) fn is_cheap(&self, is_all: bool) -> bool {
+    /// Returns whether an index of the engine finds the answer in less time than the search index takes, if the engine
+    /// decides the whole condition.
+    pub(super) fn is_cheap(&self) -> bool {
         let safe = least(&self.safe).map_or(f64::INFINITY, |it| it.0);
-        self.is_nothing || safe < CHEAP_ROWS || (is_all && self.cost < CHEAP_ROWS)
+        safe.min(self.cost) < CHEAP_ROWS
     }
 
     fn only(lead: Lead) -> Self {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::Scan;
 use super::facets::facet_text;
+use super::lead::Road;
 use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::document::Taken;
@@ -107,7 +108,7 @@ impl Scan {
         });
         let selected = names.collect::<Vec<_>>().join(", ");
         let from = format!("SELECT {selected} FROM \"k_{}\" r", self.kind.name);
-        if self.plan.residual.is_none() && self.is_cheap(view, &[])? {
+        if self.plan.residual.is_none() && self.road(view, &[])? == Road::Engine {
             let condition = self.where_sql(view);
             self.note("values", || "columns of the rows that the engine finds".into());
             return passed(view, &format!("{from}{condition}"), &self.plan.values, wanted, visit);

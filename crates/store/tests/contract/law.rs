@@ -604,6 +604,71 @@ fn nothing_is_within_ends_of_two_types() {
     }
 }
 
+/// Returns what is told of how a page was found.
+fn told_of(tenant: &Tenant, query: &Query) -> String {
+    let told = Arc::new(Mutex::new(String::new()));
+    let into = told.clone();
+    let tell = Box::new(move |line: String| into.lock().expect("no panic").push_str(&line));
+    pinakes_store::explained(tell, || read(tenant, |view| view.find(&ITEM, query)));
+    told.lock().expect("no panic").clone()
+}
+
+/// Returns the number before some words of what is told.
+fn number_before(told: &str, words: &str) -> Option<u64> {
+    let before = told.split_once(words)?.0;
+    before.rsplit(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Where the index has only beginnings of texts, or does not know some values, it leaves the records among which a page
+/// is; where only bodies decide a condition, they are read along the order until the page is full.
+#[test]
+fn a_page_reads_few_bodies() {
+    use Direction::{Ascending, Descending};
+    let all = || Query::filter(Expr::All);
+    let is_vague = || Expr::Regex("note".into(), Pattern::new("x.*|.*y|z", "i").expect("a pattern"));
+    let (sorted, decided) = (" bodies read and sorted", " bodies read to decide");
+    for (query, words, most) in [
+        (all().sorted("note", Ascending).window(0, 5), sorted, 1_000),
+        (all().sorted("note", Ascending).window(300, 5), sorted, 1_000),
+        (all().sorted("note", Descending).window(0, 5), sorted, 1_000),
+        (all().sorted("group", Ascending).sorted("note", Descending).window(20, 5), sorted, 1_000),
+        (all().sorted("note", Descending).sorted("made", Ascending).window(0, 5), sorted, 1_000),
+        (all().sorted("free", Ascending).window(0, 5), sorted, 500),
+        (all().sorted("free", Descending).sorted("size", Ascending).window(2_000, 40), sorted, 700),
+        (all().sorted("free.b", Descending).window(0, 5), sorted, 1_000),
+        (Query::filter(is_vague()).window(0, 5), decided, 64),
+        (Query::filter(is_vague()).sorted("made", Descending).window(10, 5), decided, 64),
+        (Query::filter(is_vague()).sorted("name", Ascending).window(0, 50), decided, 400),
+        (Query::filter(is_vague()).sorted("meta.m1", Descending).window(0, 50), decided, 400),
+    ] {
+        check(&query).expect("the law holds");
+        for (place, tenant) in &world().tenants {
+            let told = told_of(tenant, &query);
+            let n = number_before(&told, words);
+            assert!(n.is_some_and(|n| 0 < n && n <= most), "{}: {query:?}: {told}", place.engine);
+        }
+    }
+}
+
+/// A value that few records or none have leads to them, also where the rest of the condition is decided on bodies.
+#[test]
+fn a_rare_value_leads_whatever_else_is_asked() {
+    let vague = || Expr::Regex("note".into(), Pattern::new("x.*|.*y|z", "i").expect("a pattern"));
+    for (path, value, told_by) in [("name", "nobody", "there are none"), ("name", "n7", "search index")] {
+        for direction in [Direction::Ascending, Direction::Descending] {
+            let query = Query::filter(Expr::And(vec![Expr::Is(path.into(), value.into()), vague()]));
+            let query = query.sorted("made", direction).window(0, 5);
+            check(&query).expect("the law holds");
+            for (place, tenant) in &world().tenants {
+                // A database has no counts at hand.
+                let told_by = if place.engine == "sqlite" { told_by } else { "search index" };
+                let told = told_of(tenant, &query);
+                assert!(told.contains(told_by), "{}: {query:?}: {told}", place.engine);
+            }
+        }
+    }
+}
+
 /// A page of the newest in a period does not pass over all records of a type; the first ones of a rare type are listed.
 #[test]
 fn a_first_page_is_found_along_its_order() {
@@ -627,11 +692,7 @@ fn a_first_page_is_found_along_its_order() {
     ] {
         check(&query).expect("the law holds");
         for (place, tenant) in &world().tenants {
-            let told = Arc::new(Mutex::new(String::new()));
-            let into = told.clone();
-            let tell = Box::new(move |line: String| into.lock().expect("no panic").push_str(&line));
-            pinakes_store::explained(tell, || read(tenant, |view| view.find(&ITEM, &query)));
-            let told = told.lock().expect("no panic");
+            let told = told_of(tenant, &query);
             assert_eq!(
                 told.contains("walked along the order"),
                 is_walked,

@@ -1,6 +1,8 @@
 //! Records by id: creating, reading, changing, deleting; versions, sequence numbers, tombstones, changes.
 
-use pinakes_store::{Change, Document, Expr, StoreError, Tenant};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pinakes_store::{Change, Document, Expr, StoreError, Tenant, Txn};
 use serde_json::json;
 
 use crate::engines::{on_each, read, refused, write};
@@ -164,6 +166,32 @@ fn changes_are_followed() {
         let rest = read(tenant, |view| view.changes(first[0].sequence, 100));
         assert_eq!(rest.len(), 2);
         assert!(read(tenant, |view| view.changes(last, 100)).is_empty());
+    });
+}
+
+#[test]
+fn a_long_write_is_kept_beside_short_ones() {
+    on_each(ALL, |tenant| {
+        // Each reads what the others write, so of two at the same time one must be run again: the one that ends last.
+        let add = |txn: &mut Txn<'_>, id: &str, n_counts: usize| {
+            (0..n_counts).try_for_each(|_| txn.count(&PLAIN, &Expr::All).map(|_| ()))?;
+            txn.insert(&PLAIN, id, &json!({"n": 1}))
+        };
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for writer in 0..3 {
+                let is_over = &is_over;
+                scope.spawn(move || {
+                    (0..).take_while(|_| !is_over.load(Ordering::Relaxed)).for_each(|n| {
+                        write(tenant, move |txn| add(txn, &format!("{writer}-{n}"), 1));
+                    });
+                });
+            }
+            let kept = tenant.write_blocking(move |txn| add(txn, "long", 300));
+            is_over.store(true, Ordering::Relaxed);
+            kept.expect("the long write");
+        });
+        assert!(read(tenant, |view| view.get(&PLAIN, "long")).is_some());
     });
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) struct ReadyAuthority {
     pub(crate) source: Document,
-    pub(crate) source_body: Value,
+    pub(crate) source_body: Arc<Value>,
     pub(crate) authority: Document,
     pub(crate) hrid: String,
 }
@@ -176,6 +176,7 @@ impl Setup {
         let source_body = self.source_record(
             prepared,
             Made {
+                id: &prepared.record_id,
                 record: &record,
                 matched_id: &prepared.record_id,
                 generation: 0,
@@ -189,7 +190,7 @@ impl Setup {
         let bytes = text_form::bytes(&body);
         let authorities = collection_of(Entity::Authority)?;
         let authority = Document::with_bytes(&authorities.kind, id.as_str(), &body, bytes).ok()?;
-        Some(ReadyAuthority { source, source_body, authority, hrid })
+        Some(ReadyAuthority { source, source_body: Arc::new(source_body), authority, hrid })
     }
 
     /// Builds a new authority as it is stored; `None` if nothing can serve as its natural id.
@@ -234,10 +235,9 @@ impl Setup {
 
     /// Builds the body of a source record.
     pub(crate) fn source_record(&self, prepared: &Prepared, made: Made<'_>) -> Value {
-        let id = prepared.record_id.as_str();
-        let record = made.record;
+        let (id, record) = (made.id, made.record);
         let status = record.leader.status();
-        let mut body = self.source_head(prepared, made.matched_id, made.generation);
+        let mut body = self.source_head(id, made.matched_id, made.generation);
         let record_type = marc::record_type(record.leader.kind()).unwrap_or("MARC_BIB");
         body.insert("recordType".into(), record_type.into());
         body.insert("rawRecord".into(), raw_part(id, &prepared.incoming));
@@ -263,7 +263,7 @@ impl Setup {
     /// Builds the body of a source record that could not be imported: its bytes and the reason.
     pub(crate) fn error_record(&self, prepared: &Prepared, message: &str, now_ms: i64) -> Value {
         let id = prepared.record_id.as_str();
-        let mut body = self.source_head(prepared, id, 0);
+        let mut body = self.source_head(id, id, 0);
         let kind = prepared.incoming.record.as_ref().ok().map(|it| it.leader.kind());
         let record_type = kind.and_then(marc::record_type).unwrap_or("MARC_BIB");
         body.insert("recordType".into(), record_type.into());
@@ -280,9 +280,9 @@ impl Setup {
         Value::Object(body)
     }
 
-    fn source_head(&self, prepared: &Prepared, matched_id: &str, generation: u64) -> Map<String, Value> {
+    fn source_head(&self, id: &str, matched_id: &str, generation: u64) -> Map<String, Value> {
         let mut body = Map::with_capacity(16);
-        body.insert("id".into(), prepared.record_id.as_str().into());
+        body.insert("id".into(), id.into());
         body.insert("snapshotId".into(), self.job_id.as_str().into());
         body.insert("matchedId".into(), matched_id.into());
         body.insert("generation".into(), generation.into());
@@ -304,6 +304,7 @@ impl Setup {
 
 /// A MARC record to be stored.
 pub(crate) struct Made<'a> {
+    pub(crate) id: &'a str,
     pub(crate) record: &'a Record,
     pub(crate) matched_id: &'a str,
     pub(crate) generation: u64,
@@ -354,11 +355,45 @@ pub(crate) struct Case<'p> {
     pub(crate) is_unchanged: bool,
     pub(crate) found: Found,
     pub(crate) rows: Vec<Row>,
-    /// The source record that was stored for it.
+    /// The source record that was last stored for it.
     pub(crate) source_id: Option<String>,
+    /// Number of source records, and of what they describe, to which ids were given.
+    pub(crate) n_sources: usize,
+    pub(crate) n_externals: usize,
     pub(crate) did_something: bool,
     /// Whether part of it has already been written in the transaction.
     pub(crate) has_written: bool,
+}
+
+impl Case<'_> {
+    /// Returns the id for the next source record: the announced one, then new ones.
+    pub(crate) fn next_source_id(&mut self, setup: &Setup, now_ms: i64) -> String {
+        self.n_sources += 1;
+        if self.n_sources == 1 {
+            self.prepared.record_id.clone()
+        } else {
+            setup.entropy.uuid_at(now_ms).to_string()
+        }
+    }
+
+    /// Returns the id for the next instance, holdings record or authority with a source record.
+    pub(crate) fn next_external_id(&mut self, setup: &Setup, now_ms: i64) -> String {
+        self.n_externals += 1;
+        if self.n_externals == 1 {
+            self.prepared.external_id.clone()
+        } else {
+            setup.entropy.uuid_at(now_ms).to_string()
+        }
+    }
+
+    /// Returns the matched source record if it describes the record with this id.
+    pub(crate) fn source_of(&self, external_id: &str) -> Option<Arc<Value>> {
+        self.found
+            .source
+            .as_ref()
+            .filter(|it| it.external_id() == Some(external_id))
+            .map(|it| Arc::clone(&it.0))
+    }
 }
 
 /// The matched records, narrowed from node to node.
@@ -383,8 +418,14 @@ pub(crate) enum StepError {
 }
 
 impl From<StoreError> for StepError {
+    /// What the data themselves cause would be the same on every attempt.
     fn from(error: StoreError) -> Self {
-        Self::Store(error)
+        match error {
+            StoreError::Duplicate { .. } | StoreError::Missing { .. } | StoreError::Query(_) => {
+                Self::Record(error.to_string())
+            }
+            error => Self::Store(error),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! The entries of one batch are one record of the store, so the log costs a job one write per batch.
 //! `metadata_provider.rs` derives from them what `/metadata-provider` shows (journal records, log entries, summaries).
 
+use std::collections::BTreeSet;
+
 use pinakes_store::{Column, Index, Kind, Type};
 use serde_json::{Map, Value, json};
 
@@ -123,8 +125,9 @@ impl Summary {
                         self.count(key, name);
                     }
                 } else {
-                    let actions: Vec<&str> = rows.map(|it| it.action).collect();
-                    for action in actions {
+                    // Two branches of a profile may have changed the same record.
+                    let distinct: BTreeSet<_> = rows.map(|it| (it.action, it.id.as_deref())).collect();
+                    for (action, _) in distinct {
                         self.count(key, if action == "CREATE" { CREATED } else { UPDATED });
                     }
                 }

@@ -64,6 +64,8 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
             found: Found::default(),
             rows: vec![Row::done(entity_of(record.leader.kind()), "PARSE")],
             source_id: None,
+            n_sources: 0,
+            n_externals: 0,
             did_something: false,
             has_written: false,
         };
@@ -116,32 +118,21 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
         })
     }
 
-    /// Walks the tree as in section 5.
+    /// Walks the tree: a node, the branch that its match selects, then the next node beside it.
     fn walk(&mut self, case: &mut Case<'_>) -> Result<(), StepError> {
-        let setup = self.setup;
-        let mut level: &'s [Node] = &setup.tree.roots;
-        let mut at = 0;
-        while let Some(node) = level.get(at) {
+        let mut open: Vec<(&'s [Node], usize)> = vec![(&self.setup.tree.roots, 0)];
+        while let Some((level, at)) = open.pop() {
+            let Some(node) = level.get(at) else { continue };
+            open.extend(next_sibling(level, at).map(|it| (level, it)));
             match &node.content {
                 Content::Action(action) => {
                     actions::perform(self, case, action)?;
                     case.did_something = true;
-                    at = match next_sibling(level, at) {
-                        Some(next) => next,
-                        None => break,
-                    };
                 }
                 Content::Match(spec) => {
                     let outcome = self.matched(case, spec, node)?;
                     let child = node.children.iter().position(|it| it.react == Some(outcome));
-                    if let Some(child) = child {
-                        level = &node.children;
-                        at = child;
-                    } else if let Some(next) = next_sibling(level, at) {
-                        at = next;
-                    } else {
-                        break;
-                    }
+                    open.extend(child.map(|it| (node.children.as_slice(), it)));
                 }
             }
         }

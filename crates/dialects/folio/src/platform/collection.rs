@@ -25,6 +25,6 @@ pub use handlers::{
     Page, answer_list, by_id, condition_of, create, created, expr_of, page_of, parsed, remove,
     remove_by_query, replace, routes, routes_at,
 };
-pub(crate) use manner::in_manner;
+pub(crate) use manner::{in_manner, with_exceptions};
 pub(crate) use write::moved_in;
 pub use write::{Lock, Missing, Stored, delete, insert, made, put};

@@ -5,7 +5,7 @@ use tantivy::columnar::{ColumnIndex, DynamicColumn};
 use super::{Segment, bytes, each_posting, failed};
 use crate::index::layout::{NUMBERS, first_column_name, path_column_name};
 use crate::index::set::Set;
-use crate::index::terms::{self, EXACT, First, Tag};
+use crate::index::terms::{self, BEGIN_BYTES, EXACT, First, Tag};
 use crate::index::texts::Texts;
 use crate::{Path, Result};
 
@@ -31,31 +31,59 @@ impl PathTexts {
     pub(in crate::index) fn text(&self, ord: u64) -> &[u8] {
         self.texts.get(ord as usize)
     }
+
+    /// Adds the texts of other documents, out of order.
+    fn add(&mut self, other: Self) {
+        let n = self.texts.len() as u32;
+        self.texts.append(other.texts);
+        self.by_doc.resize(self.by_doc.len().max(other.by_doc.len()), 0);
+        for (place, of_other) in self.by_doc.iter_mut().zip(other.by_doc) {
+            if of_other != 0 {
+                *place = n + of_other;
+            }
+        }
+    }
+
+    /// Returns the first `n_bytes` of each text, in order.
+    fn beginnings(mut self, n_bytes: usize) -> Self {
+        let (texts, ranks) = self.texts.beginnings(n_bytes);
+        self.by_doc.iter_mut().filter(|it| **it != 0).for_each(|it| *it = ranks[*it as usize - 1] as u32 + 1);
+        Self { texts, by_doc: self.by_doc }
+    }
 }
 
 impl Segment<'_> {
-    /// Returns whether the index holds whole all values at a path and the first elements of lists there, and no list is
-    /// on the way.
-    pub(in crate::index) fn has_exact_values(&self, path: &Path) -> Result<bool> {
+    /// Returns the documents of whose value at a path the index does not tell the rank: a list of several elements is on the
+    /// way, a list there begins with something that the index does not hold whole, or the document has no terms.
+    pub(in crate::index) fn unranked(&self, path: &Path) -> Result<Set> {
+        let mut set = self.lists_from(path, First::Other)?;
         let steps = path.as_steps();
-        let way = &steps[..steps.len().saturating_sub(1)];
-        if self.beyond.is_some()
-            || !terms::is_indexed(self.kind, path)
-            || !way.is_empty() && self.has_list(&Path::steps(way.iter().cloned()))?
-        {
-            return Ok(false);
+        for n in 1..steps.len() {
+            let way = terms::path_bytes(&steps[..n]);
+            let lists = self.with(&way, Tag::List, &[])?;
+            if lists.is_empty() {
+                continue;
+            }
+            let of_length = |n: u64| self.with(&way, Tag::Length, &n.to_be_bytes());
+            let short = of_length(0)?.or(&of_length(1)?).without(&self.with(&way, Tag::Nested, &[])?);
+            // How a list within a list begins is not in the index.
+            set.add(&self.lists(path)?.and(&lists));
+            set.add(&lists.without(&short));
         }
-        if self.has_any(path, Tag::LongText)?
-            || self.n_with(&bytes(path), Tag::First, &[First::Other as u8])? != 0
-        {
-            return Ok(false);
+        if let Some(beyond) = &self.beyond {
+            set.add(beyond);
         }
+        Ok(set)
+    }
+
+    /// Returns whether the index holds whole all texts and numbers at a path.
+    pub(in crate::index) fn has_whole_values(&self, path: &Path) -> Result<bool> {
         let is_exact = |column: &DynamicColumn| match column {
             DynamicColumn::I64(_) => true,
             DynamicColumn::F64(column) => -EXACT < column.min_value() && column.max_value() < EXACT,
             _ => false,
         };
-        Ok(self.number_columns(path)?.iter().all(is_exact))
+        Ok(!self.has_any(path, Tag::LongText)? && self.number_columns(path)?.iter().all(is_exact))
     }
 
     /// Returns whether any text is at a path, or in a list there.
@@ -76,6 +104,18 @@ impl Segment<'_> {
         is_wanted: impl Fn(u32) -> bool,
     ) -> Result<PathTexts> {
         self.texts_with(&terms::term(&bytes(path), Tag::Text, &[]), is_wanted)
+    }
+
+    /// Returns the beginnings of the texts at a path, of which the index does not hold all texts whole.
+    pub(in crate::index) fn beginnings_at(
+        &self,
+        path: &Path,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Result<PathTexts> {
+        let path = bytes(path);
+        let mut found = self.texts_with(&terms::term(&path, Tag::Text, &[]), &is_wanted)?;
+        found.add(self.texts_with(&terms::term(&path, Tag::LongText, &[]), &is_wanted)?);
+        Ok(found.beginnings(BEGIN_BYTES))
     }
 
     /// Returns the texts that lists at a path begin with.

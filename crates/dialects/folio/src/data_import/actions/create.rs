@@ -1,5 +1,7 @@
 //! Creating records: authorities, instances, holdings, items.
 
+use std::sync::Arc;
+
 use pinakes_marc::{Record, RecordKind};
 use pinakes_store::{Expr, Value as Condition, fold};
 use serde_json::{Map, Value};
@@ -9,6 +11,7 @@ use super::bodies::{
 };
 use super::sources::store_source;
 use crate::data_import::engine::{Case, Engine, Prepared, StepError, collection_of, unsupported};
+use crate::data_import::hits::Hit;
 use crate::data_import::incoming::Incoming;
 use crate::data_import::journal::Row;
 use crate::data_import::mapping;
@@ -38,7 +41,10 @@ pub(super) fn create_authority(
         return Err(StepError::Record(unsupported(&engine.setup.tree.name, kind)));
     }
     let prepared = case.prepared;
-    let ready = prepared.authority.as_ref().filter(|_| case.is_unchanged);
+    let is_announced = case.is_unchanged && case.n_sources == 0 && case.n_externals == 0;
+    let ready = prepared.authority.as_ref().filter(|_| is_announced);
+    let record_id = case.next_source_id(engine.setup, engine.now_ms);
+    let external_id = case.next_external_id(engine.setup, engine.now_ms);
     let made;
     let ready = match ready {
         Some(ready) => ready,
@@ -46,8 +52,8 @@ pub(super) fn create_authority(
             let changed = Prepared {
                 incoming: Incoming { record: Ok(case.record.clone()), ..prepared.incoming.clone() },
                 title: prepared.title.clone(),
-                record_id: prepared.record_id.clone(),
-                external_id: prepared.external_id.clone(),
+                record_id: record_id.clone(),
+                external_id,
                 authority: None,
             };
             made = engine.setup.authority_of(&changed, engine.now_ms);
@@ -59,16 +65,17 @@ pub(super) fn create_authority(
             })?
         }
     };
-    engine.txn.insert_document(&ready.source)?;
     case.has_written = true;
+    engine.txn.insert_document(&ready.source)?;
     engine.txn.insert_document(&ready.authority)?;
     engine.note(&ready.source_body);
-    case.source_id = Some(prepared.record_id.clone());
+    case.found.source = Some(Hit(Arc::clone(&ready.source_body)));
     let id = ready.authority.id().to_owned();
     case.rows.push(Row::made(Entity::Authority, "CREATE", &id, ""));
     if action.entity == Entity::Authority {
-        case.rows.push(Row::made(Entity::MarcAuthority, "CREATE", &prepared.record_id, &ready.hrid));
+        case.rows.push(Row::made(Entity::MarcAuthority, "CREATE", &record_id, &ready.hrid));
     }
+    case.source_id = Some(record_id);
     case.found.authority = Some(id);
     Ok(())
 }
@@ -81,7 +88,7 @@ pub(super) fn create_instance(
     refuse_known(case, "Instance", engine.setup.accepts_instance_id)?;
     let collection = collection_of(Entity::Instance).ok_or_else(|| missing("instances"))?;
     let given = marc::folio_id(&case.record, 'i').filter(|_| engine.setup.accepts_instance_id);
-    let id = given.unwrap_or_else(|| case.prepared.external_id.clone());
+    let id = given.unwrap_or_else(|| case.next_external_id(engine.setup, engine.now_ms));
     let mut record = case.record.clone();
     tidy_bib(&mut record);
     if action.removes_9 {
@@ -111,7 +118,7 @@ pub(super) fn create_marc_holdings(
     let mut body = mapping::holdings(&engine.setup.holdings_rules, &record, &engine.setup.reference)
         .map_err(|error| StepError::Record(format!("{}: {error}", place(case))))?;
     body.shift_remove("hrid");
-    let id = case.prepared.external_id.clone();
+    let id = case.next_external_id(engine.setup, engine.now_ms);
     body.insert("id".into(), id.as_str().into());
     body.insert("instanceId".into(), instance.as_str().into());
     let stored = collection::insert(engine.txn, &engine.writer, collection, body)?;

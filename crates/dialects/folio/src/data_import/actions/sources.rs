@@ -7,6 +7,7 @@ use pinakes_store::Document;
 use serde_json::Value;
 
 use crate::data_import::engine::{Case, Engine, Made, StepError};
+use crate::data_import::hits::Hit;
 use crate::data_import::journal::Row;
 use crate::data_import::tree::Entity;
 use crate::platform::json as text_form;
@@ -21,9 +22,10 @@ pub(super) fn store_source(
     external_id: &str,
     hrid: &str,
 ) -> Result<(), StepError> {
-    let id = case.prepared.record_id.clone();
+    let id = case.next_source_id(engine.setup, engine.now_ms);
     engine.setup.finish(&mut record, external_id, &id, engine.now_ms);
     let made = Made {
+        id: &id,
         record: &record,
         matched_id: &id,
         generation: 0,
@@ -51,7 +53,9 @@ pub(super) fn supersede(
     source_storage::mark_old(engine.txn, &old_id)?;
     engine.cache.drop_record(&old_id);
     engine.setup.finish(&mut record, external_id, &matched_id, engine.now_ms);
+    let id = case.next_source_id(engine.setup, engine.now_ms);
     let made = Made {
+        id: &id,
         record: &record,
         matched_id: &matched_id,
         generation,
@@ -59,7 +63,6 @@ pub(super) fn supersede(
         now_ms: engine.now_ms,
     };
     insert_source(engine, case, made)?;
-    let id = case.prepared.record_id.clone();
     case.rows.push(Row::made(entity, "UPDATE", &id, hrid));
     Ok(())
 }
@@ -69,22 +72,23 @@ fn insert_source(
     case: &mut Case<'_>,
     made: Made<'_>,
 ) -> Result<(), StepError> {
-    let id = case.prepared.record_id.as_str();
-    let body = engine.setup.source_record(case.prepared, made);
-    let document = Document::with_bytes(&SOURCE_RECORD, id, &body, text_form::bytes(&body))?;
-    engine.txn.insert_document(&document)?;
+    let id = made.id.to_owned();
+    let body = Arc::new(engine.setup.source_record(case.prepared, made));
+    let document = Document::with_bytes(&SOURCE_RECORD, id.as_str(), &body, text_form::bytes(&*body))?;
     case.has_written = true;
+    engine.txn.insert_document(&document)?;
     engine.note(&body);
-    case.source_id = Some(id.to_owned());
+    case.source_id = Some(id);
+    // A later branch of the profile goes on from this record.
+    case.found.source = Some(Hit(body));
     Ok(())
 }
 
 impl Engine<'_, '_, '_> {
     /// Caches a stored source record, so that matches of later records can find it.
-    pub(crate) fn note(&mut self, body: &Value) {
+    pub(crate) fn note(&mut self, body: &Arc<Value>) {
         if 0 < self.setup.tree.n_matches {
-            let body = Arc::new(body.clone());
-            self.cache.add(self.setup, &body);
+            self.cache.add(self.setup, body);
         }
     }
 }

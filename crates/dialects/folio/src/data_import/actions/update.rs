@@ -21,10 +21,13 @@ pub(super) fn update_authority(
     action: &Action,
 ) -> Result<(), StepError> {
     let collection = collection_of(Entity::Authority).ok_or_else(|| missing("authorities"))?;
-    let (Some(source), Some(id)) = (case.found.source.clone(), case.found.authority.clone()) else {
+    let Some(id) = case.found.authority.clone() else {
         return Err(StepError::Record("the authority was not updated: no match has found one".to_owned()));
     };
-    let record = merged(engine, case, &source.0, action)?;
+    let source = source_of(engine, case, "authorityId", &id)?.ok_or_else(|| {
+        StepError::Record(format!("the authority {id} was not updated: it has no MARC record"))
+    })?;
+    let record = merged(engine, case, &source, action)?;
     let mapped = engine.setup.map_authority(&record);
     let hrid = record.control("001").unwrap_or_default().trim().to_owned();
     let old = engine.txn.get(&collection.kind, &id)?;
@@ -37,7 +40,7 @@ pub(super) fn update_authority(
     }
     collection::put(engine.txn, &engine.writer, collection, &id, body, Missing::Insert, Lock::Ignored)?;
     case.has_written = true;
-    supersede(engine, case, record, &source.0, Entity::MarcAuthority, &id, &hrid)?;
+    supersede(engine, case, record, &source, Entity::MarcAuthority, &id, &hrid)?;
     case.rows.push(Row::made(Entity::Authority, "UPDATE", &id, ""));
     Ok(())
 }
@@ -51,10 +54,7 @@ pub(super) fn update_instance(
     let Some(id) = case.found.instances.first().cloned() else {
         return Err(StepError::Record("the instance was not updated: no match has found one".to_owned()));
     };
-    let source = match case.found.source.clone() {
-        Some(hit) => Some(hit.0),
-        None => source_storage::current_of(engine.txn, "instanceId", &id)?.map(Arc::new),
-    };
+    let source = source_of(engine, case, "instanceId", &id)?;
     let Some(old) = engine.txn.get(&collection.kind, &id)? else {
         return Err(StepError::Record(format!(
             "the instance {id} was not updated: it is not there any more"
@@ -98,10 +98,13 @@ pub(super) fn update_marc_holdings(
     action: &Action,
 ) -> Result<(), StepError> {
     let collection = collection_of(Entity::Holdings).ok_or_else(|| missing("holdingsRecords"))?;
-    let (Some(source), Some(id)) = (case.found.source.clone(), case.found.holdings.first().cloned()) else {
+    let Some(id) = case.found.holdings.first().cloned() else {
         return Err(StepError::Record("the holdings were not updated: no match has found them".to_owned()));
     };
-    let record = merged(engine, case, &source.0, action)?;
+    let source = source_of(engine, case, "holdingsId", &id)?.ok_or_else(|| {
+        StepError::Record(format!("the holdings {id} were not updated: they have no MARC record"))
+    })?;
+    let record = merged(engine, case, &source, action)?;
     let mut body = mapping::holdings(&engine.setup.holdings_rules, &record, &engine.setup.reference)
         .map_err(|error| StepError::Record(format!("{}: {error}", place(case))))?;
     let Some(old) = engine.txn.get(&collection.kind, &id)? else {
@@ -116,7 +119,7 @@ pub(super) fn update_marc_holdings(
     let hrid = old.get("hrid").and_then(Value::as_str).unwrap_or_default().to_owned();
     collection::put(engine.txn, &engine.writer, collection, &id, body, Missing::Refuse, Lock::Ignored)?;
     case.has_written = true;
-    supersede(engine, case, record, &source.0, Entity::MarcHoldings, &id, &hrid)?;
+    supersede(engine, case, record, &source, Entity::MarcHoldings, &id, &hrid)?;
     case.rows.push(Row::made(Entity::Holdings, "UPDATE", &id, &hrid));
     Ok(())
 }
@@ -144,6 +147,19 @@ pub(super) fn update_by_fields(
     case.has_written = true;
     case.rows.push(Row::made(action.entity, "UPDATE", &id, &hrid));
     Ok(())
+}
+
+/// Returns the source record of a matched record: the one that a match has found, if it is that, or the stored one.
+fn source_of(
+    engine: &mut Engine<'_, '_, '_>,
+    case: &Case<'_>,
+    holder: &str,
+    id: &str,
+) -> Result<Option<Arc<Value>>, StepError> {
+    match case.source_of(id) {
+        Some(source) => Ok(Some(source)),
+        None => Ok(source_storage::current_of(engine.txn, holder, id)?.map(Arc::new)),
+    }
 }
 
 /// Merges the protected fields of the stored record into the incoming one.

@@ -1,5 +1,7 @@
 //! Summaries, log entries and journal records, derived from the entries stored by batches.
 
+use std::collections::HashSet;
+
 use http::StatusCode;
 use pinakes_store::{Direction, End, Expr, Query, Record, Value as Condition, View, Weight};
 use serde_json::{Map, Value, json};
@@ -206,11 +208,15 @@ fn related(entry: &Stored, entity: &str) -> Value {
     let rows: Vec<[&str; 5]> = entry.rows().filter(|row| row[0] == entity && !row[1].is_empty()).collect();
     let mut map = Map::new();
     map.extend(status_of(entry, &[entity]).map(|it| ("actionStatus".to_owned(), it.into())));
-    map.insert("idList".into(), rows.iter().map(|row| Value::from(row[1])).collect());
-    map.insert(
-        "hridList".into(),
-        rows.iter().filter(|row| !row[2].is_empty()).map(|row| Value::from(row[2])).collect(),
-    );
+    // Two branches of a profile may have changed the same record.
+    let distinct = |column: usize| -> Value {
+        let mut list: Vec<&str> = rows.iter().map(|row| row[column]).filter(|it| !it.is_empty()).collect();
+        let mut seen = HashSet::new();
+        list.retain(|it| seen.insert(*it));
+        list.into()
+    };
+    map.insert("idList".into(), distinct(1));
+    map.insert("hridList".into(), distinct(2));
     map.insert("error".into(), entry.rows().find(|row| row[0] == entity).map_or("", |row| row[4]).into());
     Value::Object(map)
 }

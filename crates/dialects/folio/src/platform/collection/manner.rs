@@ -13,7 +13,7 @@ use crate::platform::values::parse_uuid;
 const INTEGER_MAX: i64 = 2_147_483_647;
 
 /// Reports schema faults as Spring exceptions; faults from the module's own rules are left unchanged.
-fn with_exceptions(error: FolioError) -> FolioError {
+pub(crate) fn with_exceptions(error: FolioError) -> FolioError {
     match error {
         FolioError { status, shape: Shape::Errors(faults) } => {
             let excepted = |fault: Fault| {
