@@ -389,6 +389,7 @@ async fn update(mut call: Call) -> Answer {
         datasets::edit::check_changeable(txn, &asker, &dataset)
             .map_err(|_| locked("problem updating", &dataset))?;
         let mut version = draft::open_draft(txn, &now, &mut dataset, &mut ids)?;
+        version.note_contributor(&asker);
         let blocks = Value::Object(version.metadata_blocks.clone());
         let mut fields = Fields::stored(&registry, &blocks);
         edit::replace(&registry, &mut fields, update.clone());

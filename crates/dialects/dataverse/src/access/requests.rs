@@ -289,6 +289,7 @@ async fn allow(mut call: Call) -> Answer {
         let mut dataset = wanted.find(txn).map_err(|error| ApiError::bad_request(error.message))?;
         permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
         let mut version = draft::open_draft(txn, &now, &mut dataset, &mut ids)?;
+        version.note_contributor(&asker);
         version.file_access_request = allows;
         if !allows
             && !version.terms.contains_key("termsOfAccess")

@@ -130,13 +130,14 @@ impl Version {
         }
     }
 
-    /// Records the caller as a contributor.
-    pub(crate) fn note_contributor(&mut self, asker: &Asker) {
-        let Some(user) = &asker.user else { return };
-        if !self.contributor_ids.contains(&user.id) {
-            self.contributor_ids.push(user.id);
-            self.contributors.push(user.display_name());
-        }
+    /// Records the caller as a contributor; returns whether that is new.
+    pub(crate) fn note_contributor(&mut self, asker: &Asker) -> bool {
+        let Some(user) = asker.user.as_ref().filter(|it| !self.contributor_ids.contains(&it.id)) else {
+            return false;
+        };
+        self.contributor_ids.push(user.id);
+        self.contributors.push(user.display_name());
+        true
     }
 
     /// Returns `1.0`, or `DRAFT`.

@@ -197,7 +197,7 @@ pub(crate) fn add_all(
     has_pids: bool,
 ) -> Result<Added, ApiError> {
     let now = crate::clock::instant(now_ms);
-    let draft = draft::open_draft(txn, app, &now, dataset, ids)?;
+    let draft = draft::open_draft(txn, app, asker, &now, dataset, ids)?;
     let mut version = datasets::version::of_dataset(txn, dataset, draft.version)?;
     for it in list.iter().filter_map(|it| it.header.as_deref()) {
         it.put_fields(txn, app, dataset, &mut version)?;

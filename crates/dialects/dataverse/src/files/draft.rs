@@ -4,16 +4,18 @@ use pinakes_store::{Txn, View};
 
 use crate::app::Dataverse;
 use crate::asker::Asker;
-use crate::datasets::{self, Dataset, Draft, draft};
+use crate::datasets::{self, Dataset, Draft, draft, version};
 use crate::error::ApiError;
 use crate::grants::Permission;
 use crate::ids::Ids;
 use crate::permissions;
 
-/// Opens the draft of a dataset whose files are about to change. A new draft is added to the search index.
+/// Opens the draft of a dataset whose files the caller is about to change, and records the caller as a contributor. A new
+/// draft is added to the search index.
 pub(crate) fn open_draft(
     txn: &mut Txn<'_>,
     app: &Dataverse,
+    asker: &Asker,
     now: &str,
     dataset: &mut Dataset,
     ids: &mut Ids,
@@ -22,6 +24,10 @@ pub(crate) fn open_draft(
     let draft = draft::draft_for_edit(txn, now, dataset, ids)?;
     if is_new {
         crate::changes::dataset(txn, app, dataset.id)?;
+    }
+    let mut version = version::of_dataset(txn, dataset, draft.version)?;
+    if version.note_contributor(asker) {
+        version::put(txn, &version)?;
     }
     Ok(draft)
 }

@@ -52,7 +52,7 @@ impl Editing {
                 "You cannot edit metadata on a dataFile that has been deleted or replaced in a newer version.",
             )
         })?;
-        let draft = draft::open_draft(txn, &call.app, &call.now, &mut found.dataset, ids)?;
+        let draft = draft::open_draft(txn, &call.app, &call.asker, &call.now, &mut found.dataset, ids)?;
         Ok(Self { found, row, ordinal: draft.ordinal })
     }
 
@@ -468,7 +468,7 @@ pub(crate) fn delete_one(
             "This file has already been deleted (or replaced) in the current version. It may not be edited.",
         ));
     }
-    let draft = draft::open_draft(txn, app, now, &mut found.dataset, ids)?;
+    let draft = draft::open_draft(txn, app, asker, now, &mut found.dataset, ids)?;
     remove_from_draft(txn, app, &found, draft.ordinal)
 }
 

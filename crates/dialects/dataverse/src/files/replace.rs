@@ -109,7 +109,7 @@ async fn write_replacement(
             incoming.replaces = None;
         }
         let now = crate::clock::instant(now_ms);
-        let draft = draft::open_draft(txn, &app, &now, &mut dataset, &mut ids)?;
+        let draft = draft::open_draft(txn, &app, &asker, &now, &mut dataset, &mut ids)?;
         super::remove_from_draft(txn, &app, &found, draft.ordinal)?;
         let list = vec![incoming];
         add_all(txn, &app, &asker, now_ms, &mut dataset, &mut ids, list, bounds.pids)

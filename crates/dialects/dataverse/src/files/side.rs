@@ -279,7 +279,7 @@ async fn set_freeform(mut call: Call) -> Answer {
         permissions::require(txn, &asker, found.dataset.place(), Permission::EditDataset)?;
         let row = found.open_row().cloned();
         let row = row.ok_or_else(|| ApiError::bad_request("The file is in no draft."))?;
-        let draft = draft::open_draft(txn, &app, &now, &mut found.dataset, &mut ids)?;
+        let draft = draft::open_draft(txn, &app, &asker, &now, &mut found.dataset, &mut ids)?;
         let checksum = found.file.checksum.clone();
         rows::change(txn, row, draft.ordinal, ids.next()?, &checksum, |row| {
             row.provenance = Some(saved.clone())

@@ -1,7 +1,7 @@
 //! Users: `tests/data/users.http` is a sequence of requests, `users.out` beside it holds the answers.
 //! `BLESS=1 cargo test --test dataverse users` rewrites them: read the diff before the commit.
 //!
-//! The first word is the caller: the superuser `root`, or `fiona` or `gast`. A second line may say what the caller
+//! The first word is the caller: the superuser `root`, or `fiona`, `gast` or `greta`. A second line may say what the caller
 //! accepts; the rest is the body. `{{gast}}` is the number of that user.
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::server::{Failure, Server};
 async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
     let server = Server::start()?;
     let mut keys = vec![("root", server.superuser("root").await?)];
-    for name in ["fiona", "gast"] {
+    for name in ["fiona", "gast", "greta"] {
         keys.push((name, server.user(name).await?));
     }
     let key_of = |name: &str| keys.iter().find(|it| it.0 == name).map_or("", |it| it.1.as_str());
@@ -32,6 +32,11 @@ async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
     server.json(key_of("fiona"), "POST", "/api/dataverses/tides/groups", &group).await?;
     let member = "/api/dataverses/tides/groups/staff/roleAssignees/@fiona";
     let got = server.send(key_of("fiona"), "PUT", member, "", Body::empty()).await?;
+    assert!(got.status.is_success(), "{}", got.text());
+    // Somebody else only adds a file.
+    let role = json!({"assignee": "@greta", "role": "curator"});
+    server.json(key_of("fiona"), "POST", "/api/dataverses/tides/assignments", &role).await?;
+    let got = server.upload(key_of("greta"), &add, "b.txt", b"low", &json!({})).await?;
     assert!(got.status.is_success(), "{}", got.text());
     let gast = server.get(key_of("gast"), "/api/users/:me").await?.json()["data"]["id"].to_string();
 
