@@ -2,9 +2,9 @@
 //!
 //! Servers keep no state of their own except copies of the search indexes: any number run against one database. A write
 //! closure runs in one serializable transaction and is retried when it conflicts with another (after a few attempts,
-//! one at a time; at last while no other write runs), so it means the same as in the embedded engine. Counts are in rows that only one session changes and
-//! are summed when read. A read closure sees one snapshot; one that needs a single statement costs a single round trip.
-//! The number of sessions is limited over all tenants.
+//! one at a time; at last while no other write runs), so it means the same as in the embedded engine. Counts are in rows
+//! that only one session changes and are summed when read. A read closure sees one snapshot; one that needs a single
+//! statement costs a single round trip. The number of sessions is limited over all tenants.
 
 mod asked;
 mod batch;

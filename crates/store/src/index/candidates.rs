@@ -23,8 +23,6 @@ struct Rough {
     column: SortColumn,
     /// Documents whose ranks are not known.
     unranked: Option<Set>,
-    /// Whether equal ranks may belong to different values.
-    is_rough: bool,
 }
 
 impl Found<'_> {
@@ -57,17 +55,18 @@ impl Found<'_> {
         if self.are_mostly_unranked(order)? {
             return Ok(None);
         }
+        let wholes: Vec<bool> = order.iter().map(|it| self.has_whole_values(&it.0)).collect::<Result<_>>()?;
         let mut columns: Vec<Vec<Rough>> = Vec::with_capacity(self.segments.len());
         for (segment, set) in &self.segments {
+            let by = order.iter().zip(&wholes);
             let own: Result<Option<Vec<Rough>>> =
-                order.iter().map(|it| self.rough(segment, &it.0, set.len())).collect();
+                by.map(|((by, _), is_whole)| self.rough(segment, by, set.len(), *is_whole)).collect();
             let Some(own) = own? else { return Ok(None) };
             columns.push(own);
         }
         // What follows a rough column decides only between values that it cannot tell apart.
-        let is_rough = |n: &usize| columns.iter().any(|own| own[*n].is_rough);
-        let n_used = (0..N).find(is_rough).map_or(N, |n| n + 1);
-        let is_exact = !(0..N).any(|n| is_rough(&n));
+        let n_used = wholes.iter().position(|is_whole| !is_whole).map_or(N, |n| n + 1);
+        let is_exact = wholes.iter().all(|is_whole| *is_whole);
 
         let mut unranked: Vec<i64> = self.tail.iter().map(|it| it.key).collect();
         let mut rows: Vec<Entry<N>> = Vec::new();
@@ -152,14 +151,32 @@ impl Found<'_> {
         Ok(self.count() < 2 * n_unranked)
     }
 
-    fn rough(&self, segment: &Segment<'_>, by: &SortBy, n_wanted: u64) -> Result<Option<Rough>> {
-        let exact = |column| Rough { column, unranked: None, is_rough: false };
+    /// Returns whether the index holds all values of a sort whole. Where one segment does not, beginnings are compared in
+    /// all of them: a text may follow the beginning of a text that it precedes.
+    fn has_whole_values(&self, by: &SortBy) -> Result<bool> {
+        let SortBy::Path(path) = by else { return Ok(true) };
+        for (segment, _) in &self.segments {
+            if !segment.has_whole_values(path)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn rough(
+        &self,
+        segment: &Segment<'_>,
+        by: &SortBy,
+        n_wanted: u64,
+        is_whole: bool,
+    ) -> Result<Option<Rough>> {
         let SortBy::Path(path) = by else {
-            return Ok(self.sort_column(segment, by, n_wanted)?.map(exact));
+            let column = self.sort_column(segment, by, n_wanted)?;
+            return Ok(column.map(|column| Rough { column, unranked: None }));
         };
-        let (is_whole, unranked) = (segment.has_whole_values(path)?, segment.unranked(path)?);
+        let unranked = segment.unranked(path)?;
         let column = SortColumn::Path(Box::new(PathColumn::read(segment, path, is_whole)?));
         let unranked = (!unranked.is_empty()).then_some(unranked);
-        Ok(Some(Rough { column, unranked, is_rough: !is_whole }))
+        Ok(Some(Rough { column, unranked }))
     }
 }

@@ -75,6 +75,38 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// One segment holds all texts whole, another only the beginnings of long ones.
+#[test]
+fn short_and_long_texts_of_two_segments_are_one_order() {
+    const N: u64 = 2_400;
+    let place = sqlite();
+    let tenant = place.tenant(ALL);
+    let text = |n: u64| {
+        let short = format!("{}{:04}", "x".repeat(40), n * 7_919 % N);
+        if n < N / 2 { short } else { format!("{short}{}", "y".repeat(200)) }
+    };
+    for (from, to) in [(0, N / 2), (N / 2, N)] {
+        write(&tenant, move |txn| {
+            (from..to)
+                .try_for_each(|n| txn.insert(&ITEM, &n.to_string(), &json!({"note": text(n)})).map(|_| ()))
+        });
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    }
+    let mut expected: Vec<u64> = (0..N).collect();
+    expected.sort_by_key(|n| text(*n));
+    for direction in [Direction::Ascending, Direction::Descending] {
+        for skip in [0, 700, 2_390] {
+            let query = Query::filter(Expr::All).sorted("note", direction).window(skip, 20);
+            let found = read(&tenant, |view| view.find(&ITEM, &query));
+            let found: Vec<String> = found.into_iter().map(|it| it.id).collect();
+            let page: Vec<String> =
+                expected.iter().skip(skip as usize).take(20).map(ToString::to_string).collect();
+            assert_eq!(found, page, "{direction:?} from {skip}");
+        }
+        expected.reverse();
+    }
+}
+
 #[test]
 fn an_index_that_is_gone_is_made_anew() {
     let place = filled();
