@@ -42,7 +42,14 @@ async fn bad_documents_are_refused_with_their_place() -> Result<(), Failure> {
                     href=\"#r\"/></reifier><value>B</value></name></topic></topicMap>";
     let cut = "<RDF xmlns:r=\"http://www.w3.org/TR/RDF/\" xmlns=\"http://dmoz.org/rdf/\">\n<Topic r:id=\"Top/A\">\n\
                </Topic>\n<Topic r:id=\"Top/B\">\n<catid>1";
-    let cases: [(&str, Vec<u8>, &str); 9] = [
+    // A dump read as one of the other kind would lose its relations, or its links.
+    let categories = "<RDF xmlns:r=\"http://www.w3.org/TR/RDF/\" xmlns=\"http://dmoz.org/rdf/\">\n<Topic r:id=\"Top\">\n\
+                      <narrow r:resource=\"Top/A\"/>\n</Topic>\n</RDF>";
+    let links = "<RDF xmlns:r=\"http://www.w3.org/TR/RDF/\" xmlns=\"http://dmoz.org/rdf/\">\n<ExternalPage \
+                 about=\"http://a/\">\n<topic>Top/A</topic></ExternalPage>\n</RDF>";
+    let cases: [(&str, Vec<u8>, &str); 11] = [
+        ("format=dmoz-content&base=s.u8", categories.into(), "dmoz-structure"),
+        ("format=dmoz-structure&base=c.u8", links.into(), "dmoz-content"),
         ("format=xtm", bomb.into(), "line 1"),
         ("format=xtm", outside.into(), "line 1"),
         ("format=xtm", elsewhere.into(), "line 2"),
