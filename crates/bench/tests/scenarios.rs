@@ -244,6 +244,8 @@ async fn a_deposit_that_cannot_be_made_ends_the_run() {
     for (token_env, said) in [
         ("CARGO_PKG_VERSION", "Bad API key"),
         ("PINAKES_BENCH_NO_SUCH_VARIABLE", "this environment variable is not set"),
+        // Cargo sets it; this crate names no homepage.
+        ("CARGO_PKG_HOMEPAGE", "this environment variable is empty"),
     ] {
         let ended = match run(&deposit(&url, folder, token_env), &Stop::default()).await {
             Ok(finished) => finished.outcome.unwrap_err(),

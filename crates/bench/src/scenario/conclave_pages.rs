@@ -9,7 +9,7 @@ use clap::Args;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 
-use super::{CommonArgs, Scale};
+use super::{CommonArgs, Scale, token_header};
 use crate::client::Request;
 use crate::error::BenchError;
 use crate::generate::random::hash;
@@ -69,15 +69,7 @@ fn headers(args: &ConclavePagesArgs) -> Result<HeaderMap, BenchError> {
 
 /// Headers with the token of an environment variable.
 pub(super) fn headers_of(name: &str) -> Result<HeaderMap, BenchError> {
-    // No message contains the token itself.
-    let wrong = |reason: &str| BenchError::BadOption {
-        option: "--token-env",
-        value: name.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let token = std::env::var(name).map_err(|_| wrong("this environment variable is not set"))?;
-    let value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| wrong("it holds no token"))?;
-    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
+    Ok(HeaderMap::from_iter([(AUTHORIZATION, token_header(name, "Bearer ")?)]))
 }
 
 async fn measure(

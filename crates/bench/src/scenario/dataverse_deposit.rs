@@ -14,7 +14,7 @@ use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use super::scicat::single;
-use super::{CommonArgs, Scale, seconds};
+use super::{CommonArgs, Scale, seconds, token_header};
 use crate::client::{Answer, Request};
 use crate::error::BenchError;
 use crate::generate::random::hash;
@@ -157,17 +157,9 @@ fn group(connections: usize, load: Load, script: Script) -> Group {
     Group { name: String::new(), load, connections, work: Work::Script(script) }
 }
 
-/// Returns headers with the token of an environment variable; no message contains the token itself.
+/// Returns headers with the token of an environment variable.
 fn headers(name: &str) -> Result<HeaderMap, BenchError> {
-    let wrong = |reason: &str| BenchError::BadOption {
-        option: "--token-env",
-        value: name.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let token = std::env::var(name).map_err(|_| wrong("this environment variable is not set"))?;
-    let mut value = HeaderValue::try_from(token).map_err(|_| wrong("it holds no API token"))?;
-    value.set_sensitive(true);
-    Ok(HeaderMap::from_iter([(KEY, value)]))
+    Ok(HeaderMap::from_iter([(KEY, token_header(name, "")?)]))
 }
 
 /// Makes deposits and remembers those not deleted yet.
