@@ -318,7 +318,8 @@ impl Found<'_> {
     pub(crate) fn decide(&mut self, view: &mut View<'_>) -> Result<()> {
         let Some(certain) = self.certain.take() else { return Ok(()) };
         for ((segment, high), low) in std::mem::take(&mut self.segments).into_iter().zip(certain) {
-            let mut set = low;
+            // The others may have been narrowed to periods since.
+            let mut set = low.and(&high);
             let open = segment.narrowed(&self.periods, &high.without(&set))?;
             let keys = segment.reader().fast_fields().i64(KEY)?;
             let docs: Vec<u32> = open.iter().collect();
