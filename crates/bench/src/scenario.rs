@@ -23,12 +23,12 @@ pub mod scicat_ingest;
 pub mod scicat_origdatablocks;
 pub mod scicat_reads;
 pub mod search;
+mod token;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header::HeaderValue;
 use clap::{Args, ValueEnum};
 
 use crate::error::BenchError;
@@ -37,26 +37,6 @@ use crate::observe::{MetricsPage, Observer, process};
 use crate::runner::{CeilingMode, Runner, RunnerSetup, StepTiming};
 use crate::stop::Stop;
 use crate::target::{Reach, Target};
-
-/// Returns a header value with the token of the environment variable that `--token-env` names, behind `prefix`.
-///
-/// Errors: there is no token in it; no message contains the token itself.
-fn token_header(variable: &str, prefix: &str) -> Result<HeaderValue, BenchError> {
-    let wrong = |reason: &str| BenchError::BadOption {
-        option: "--token-env",
-        value: variable.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let token = std::env::var(variable).map_err(|_| wrong("this environment variable is not set"))?;
-    if token.trim().is_empty() {
-        // What is measured would be the answers to somebody who is not signed in.
-        return Err(wrong("this environment variable is empty"));
-    }
-    let mut value =
-        HeaderValue::try_from(format!("{prefix}{token}")).map_err(|_| wrong("it holds no token"))?;
-    value.set_sensitive(true);
-    Ok(value)
-}
 
 /// How much of a published report is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -9,7 +9,8 @@ use clap::Args;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 
-use super::{CommonArgs, Scale, token_header};
+use super::token::token_header;
+use super::{CommonArgs, Scale};
 use crate::client::Request;
 use crate::error::BenchError;
 use crate::generate::random::hash;

@@ -14,7 +14,8 @@ use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use super::scicat::single;
-use super::{CommonArgs, Scale, seconds, token_header};
+use super::token::token_header;
+use super::{CommonArgs, Scale, seconds};
 use crate::client::{Answer, Request};
 use crate::error::BenchError;
 use crate::generate::random::hash;
