@@ -271,14 +271,20 @@ impl Scan {
         order: &[(&'static str, Direction)],
         lead: &Lead,
     ) -> Result<Vec<i64>> {
+        self.led(lead, |scan, lead| scan.keys_led(view, order, lead))
+    }
+
+    /// Reads through a lead, and as the engine chooses if that fails: while a bulk load has dropped the indexes, none of
+    /// them can lead.
+    fn led<T>(&mut self, lead: &Lead, mut read: impl FnMut(&mut Self, &Lead) -> Result<T>) -> Result<T> {
         let n_values = self.plan.values.len();
-        let keys = self.keys_led(view, order, lead);
+        let mut result = read(self, lead);
         self.plan.values.truncate(n_values);
-        match keys {
-            // While a bulk load has dropped the indexes, none of them can lead.
-            Err(StoreError::Sqlite(_)) if *lead != Lead::Engine => self.keys_led(view, order, &Lead::Engine),
-            result => result,
+        if matches!(result, Err(StoreError::Sqlite(_))) && *lead != Lead::Engine {
+            result = read(self, &Lead::Engine);
+            self.plan.values.truncate(n_values);
         }
+        result
     }
 
     fn keys_led(
@@ -368,25 +374,18 @@ impl Scan {
             lead => lead,
         };
         let order = order_sql(view, "r.", order);
-        let n_values = self.plan.values.len();
-        let mut through = |scan: &mut Self, lead: &Lead| -> Result<Vec<i64>> {
+        self.led(&lead, |scan, lead| {
             let (mut n_found, mut keys) = (0, Vec::new());
-            let read = scan.each_remaining(view, lead, &order, |key, _| {
+            scan.each_remaining(view, lead, &order, |key, _| {
                 n_found += 1;
                 if skip < n_found {
                     keys.push(key);
                 }
                 if limit <= keys.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            scan.plan.values.truncate(n_values);
+            })?;
             scan.note("rows", || format!("{}, each row or body looked at", lead.named()));
-            read.map(|()| keys)
-        };
-        match through(self, &lead) {
-            // While a bulk load has dropped the indexes, none of them can lead.
-            Err(StoreError::Sqlite(_)) if lead != Lead::Engine => through(self, &Lead::Engine),
-            result => result,
-        }
+            Ok(keys)
+        })
     }
 
     /// Returns rows sorted by values that no column holds.

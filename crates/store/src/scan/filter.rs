@@ -14,7 +14,8 @@ use crate::session::Flavour;
 use crate::{Arity, End, Expr, Path, Result, StoreError, Type, View, eval};
 
 impl Scan {
-    /// Calls `visit` with each row that satisfies the whole condition, found through `lead`, and with as much of it as decides that.
+    /// Calls `visit` with each row that satisfies the whole condition, found through `lead`, and with as much of it as
+    /// decides that.
     pub(super) fn each_remaining(
         &mut self,
         view: &mut View<'_>,

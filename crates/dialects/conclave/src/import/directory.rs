@@ -6,39 +6,26 @@ use std::io::BufRead;
 use pinakes_topicmap::dmoz::{self, ArcKind, Category, Entry};
 use serde_json::json;
 
-use crate::error::{ConclaveError, Result};
+use crate::error::Result;
 use crate::import::streaming::{Dmoz, Streaming};
 use crate::model::{Arc, Occurrence, Topic, set};
 use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
-/// Returns the error for a dump of the other kind, of which only a part would be read.
-fn other_dump(document: &str, line: u64, found: &str, expected: &str, format: &str) -> ConclaveError {
-    ConclaveError::rule(format!(
-        "{document}, line {line}: found {found}, expected {expected}; read this file as {format}"
-    ))
-}
-
-/// Reads a dump of categories. Errors: 422 for a dump of links.
+/// Reads a dump of categories.
 pub(super) fn structure(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
     let mut reader = dmoz::Reader::new(input, reading.document);
     while let Some(entry) = reader.next_entry()? {
-        match entry {
-            Entry::Category(it) if !it.id.is_empty() => {
-                let topic = category(reading.map, it, reading.how);
-                reading.put(reader.line(), topic)?;
-            }
-            Entry::Page(_) => {
-                let found = "a page that categories link to";
-                let line = reader.line();
-                return Err(other_dump(reading.document, line, found, "categories", "dmoz-content"));
-            }
-            Entry::Category(_) | Entry::Alias(_) => {}
+        if let Entry::Category(it) = entry
+            && !it.id.is_empty()
+        {
+            let topic = category(reading.map, it, reading.how);
+            reading.put(reader.line(), topic)?;
         }
     }
     Ok(())
 }
 
-/// Reads a dump of links: occurrences of their categories. Errors: 422 for a dump of categories.
+/// Reads a dump of links: occurrences of their categories.
 pub(super) fn content(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
     let mut reader = dmoz::Reader::new(input, reading.document);
     let (map, how) = (reading.map, reading.how);
@@ -46,11 +33,6 @@ pub(super) fn content(input: impl BufRead, reading: &mut Streaming<'_>) -> Resul
     let mut n_links: BTreeMap<String, usize> = BTreeMap::new();
     while let Some(entry) = reader.next_entry()? {
         match entry {
-            Entry::Category(it) if !it.arcs.is_empty() => {
-                let found = format!("relations of the category {:?}", it.id);
-                let line = reader.line();
-                return Err(other_dump(reading.document, line, &found, "links", "dmoz-structure"));
-            }
             Entry::Category(it) if !it.id.is_empty() => {
                 // Pages come after their category.
                 kinds.clear();
