@@ -104,8 +104,18 @@ pub struct Page {
     pub category: String,
 }
 
+/// Which of the two dumps is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dump {
+    /// Categories and their relations: `structure.rdf.u8`.
+    Structure,
+    /// Links of categories: `content.rdf.u8`.
+    Content,
+}
+
 /// Reads the entries of a dump, one after the other.
 pub struct Reader<R> {
+    dump: Dump,
     reader: quick_xml::Reader<Lossy<R>>,
     document: String,
     buffer: Vec<u8>,
@@ -121,11 +131,11 @@ struct Child {
 
 impl<R: BufRead> Reader<R> {
     /// Reads from `input`; `document` names it in errors.
-    pub fn new(input: R, document: &str) -> Reader<R> {
+    pub fn new(input: R, document: &str, dump: Dump) -> Reader<R> {
         let mut reader = quick_xml::Reader::from_reader(Lossy::new(input));
         reader.config_mut().expand_empty_elements = true;
         reader.config_mut().allow_dangling_amp = true;
-        Reader { reader, document: document.to_owned(), buffer: Vec::new(), is_open: false }
+        Reader { dump, reader, document: document.to_owned(), buffer: Vec::new(), is_open: false }
     }
 
     /// Returns the line that has been read up to.
@@ -133,7 +143,8 @@ impl<R: BufRead> Reader<R> {
         self.reader.get_ref().line
     }
 
-    /// Returns the next entry; `None` at the end. A dump that ends within an entry is an error that says so.
+    /// Returns the next entry; `None` at the end. Errors: the dump ends within an entry, or it is the other one, of which
+    /// a part would be left out.
     pub fn next_entry(&mut self) -> Result<Option<Entry>, Error> {
         loop {
             let Some((name, id)) = self.entry_start()? else { return Ok(None) };
@@ -141,12 +152,21 @@ impl<R: BufRead> Reader<R> {
             while let Some(child) = self.child()? {
                 children.push(child);
             }
-            return Ok(Some(match name.as_str() {
+            let entry = match name.as_str() {
                 "Topic" => Entry::Category(category(id, children)),
                 "Alias" => Entry::Alias(alias(id, children)),
                 "ExternalPage" => Entry::Page(page(id, children)),
                 _ => continue,
-            }));
+            };
+            return match (&entry, self.dump) {
+                (Entry::Page(_), Dump::Structure) => {
+                    Err(self.fault("has pages, not only categories: read it as dmoz-content"))
+                }
+                (Entry::Category(it), Dump::Content) if !it.arcs.is_empty() => {
+                    Err(self.fault("has relations of categories, not only links: read it as dmoz-structure"))
+                }
+                _ => Ok(Some(entry)),
+            };
         }
     }
 
@@ -328,7 +348,7 @@ pub fn label_of(path: &str) -> String {
 
 /// Reads the categories into a topic map: topics, and binary associations for their relations.
 pub(crate) fn read_structure(bytes: &[u8], base: &str, session: &mut Session<'_>) -> Result<(), Error> {
-    let mut reader = Reader::new(bytes, base);
+    let mut reader = Reader::new(bytes, base, Dump::Structure);
     while let Some(entry) = reader.next_entry()? {
         session.count_statement(&Place::new(base, reader.line()))?;
         if let Entry::Category(it) = entry {
@@ -340,7 +360,7 @@ pub(crate) fn read_structure(bytes: &[u8], base: &str, session: &mut Session<'_>
 
 /// Reads the links into a topic map: occurrences of their categories.
 pub(crate) fn read_content(bytes: &[u8], base: &str, session: &mut Session<'_>) -> Result<(), Error> {
-    let mut reader = Reader::new(bytes, base);
+    let mut reader = Reader::new(bytes, base, Dump::Content);
     while let Some(entry) = reader.next_entry()? {
         session.count_statement(&Place::new(base, reader.line()))?;
         match entry {

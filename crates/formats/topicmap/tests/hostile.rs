@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pinakes_topicmap::dmoz::{self, Entry};
+use pinakes_topicmap::dmoz::{self, Dump, Entry};
 use pinakes_topicmap::{Builder, Format, IdentityKind, Item, Name, Occurrence, Options, iri, read, write};
 
 fn refusal(file: &str) -> String {
@@ -81,7 +81,7 @@ fn values_are_never_markup() {
 #[test]
 fn a_dump_that_is_cut_off_says_where() {
     let dump = "<?xml version='1.0'?>\n<RDF xmlns:r='http://www.w3.org/TR/RDF/'>\n<Topic r:id='Top/Arts'>\n<catid>2</catid>\n<narrow1 r:resource='Top/Arts/Music'/>\n<symbolic r:resource='Film:Top/Arts/Movies'/>\n</Topic>\n<Topic r:id='Top/Bus";
-    let mut reader = dmoz::Reader::new(dump.as_bytes(), "structure.rdf.u8");
+    let mut reader = dmoz::Reader::new(dump.as_bytes(), "structure.rdf.u8", Dump::Structure);
     let Some(Entry::Category(first)) = reader.next_entry().unwrap() else { panic!("a category") };
     assert_eq!((first.id.as_str(), first.catid.as_deref()), ("Top/Arts", Some("2")));
     assert_eq!((first.arcs[0].target.as_str(), first.arcs[0].group), ("Top/Arts/Music", Some(1)));
@@ -93,10 +93,24 @@ fn a_dump_that_is_cut_off_says_where() {
     assert_eq!(error.place.line, 8, "{error}");
 }
 
+/// A dump read as the other one would lose its relations, or its links.
+#[test]
+fn a_dump_is_not_read_as_the_other_one() {
+    let categories = "<RDF>\n<Topic id='Top'>\n<narrow resource='Top/A'/></Topic></RDF>";
+    let links = "<RDF>\n<ExternalPage about='http://a/'>\n<topic>Top/A</topic></ExternalPage></RDF>";
+    for (format, dump, advice) in
+        [(Format::DmozContent, categories, "dmoz-structure"), (Format::DmozStructure, links, "dmoz-content")]
+    {
+        let error = read(format, dump.as_bytes(), Options::new("file:///dump.u8")).unwrap_err();
+        assert_eq!(error.place.line, 3, "{error}");
+        assert!(error.to_string().ends_with(advice), "{error}");
+    }
+}
+
 #[test]
 fn bytes_that_are_no_utf_8_are_replaced_in_dumps() {
     let dump = b"<RDF><Topic id='Top/\xFF\xC3\xA9'><Title>A\x01 &nbsp; \xE2\x82</Title></Topic></RDF>";
-    let mut reader = dmoz::Reader::new(&dump[..], "old.u8");
+    let mut reader = dmoz::Reader::new(&dump[..], "old.u8", Dump::Structure);
     let Some(Entry::Category(it)) = reader.next_entry().unwrap() else { panic!("a category") };
     assert_eq!((it.id.as_str(), it.title.as_deref()), ("Top/\u{FFFD}\u{e9}", Some("A  &nbsp; \u{FFFD}")));
     assert_eq!(reader.next_entry().unwrap(), None);

@@ -7,7 +7,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use pinakes_topicmap::dmoz;
+use pinakes_topicmap::dmoz::{self, Dump};
 use pinakes_topicmap::{Counts, Format, Options, TopicMap, read, write};
 
 fn folder() -> Option<PathBuf> {
@@ -96,9 +96,11 @@ fn round_trip(map: &TopicMap, path: &Path) {
 #[test]
 fn samples_of_the_directory_are_read_to_their_end() {
     let Some(folder) = folder() else { return };
-    for (file, expected) in [("structure_sample.rdf.u8", 4), ("content_sample.rdf.u8", 11)] {
+    for (file, dump, expected) in
+        [("structure_sample.rdf.u8", Dump::Structure, 4), ("content_sample.rdf.u8", Dump::Content, 11)]
+    {
         let input = std::io::BufReader::new(std::fs::File::open(folder.join("dmoz").join(file)).unwrap());
-        let mut reader = dmoz::Reader::new(input, file);
+        let mut reader = dmoz::Reader::new(input, file, dump);
         let mut n_entries = 0;
         while reader.next_entry().unwrap().is_some() {
             n_entries += 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use pinakes_topicmap::dmoz::{self, ArcKind, Category, Entry};
+use pinakes_topicmap::dmoz::{self, ArcKind, Category, Dump, Entry};
 use serde_json::json;
 
 use crate::error::Result;
@@ -13,7 +13,7 @@ use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
 /// Reads a dump of categories.
 pub(super) fn structure(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
-    let mut reader = dmoz::Reader::new(input, reading.document);
+    let mut reader = dmoz::Reader::new(input, reading.document, Dump::Structure);
     while let Some(entry) = reader.next_entry()? {
         if let Entry::Category(it) = entry
             && !it.id.is_empty()
@@ -27,7 +27,7 @@ pub(super) fn structure(input: impl BufRead, reading: &mut Streaming<'_>) -> Res
 
 /// Reads a dump of links: occurrences of their categories.
 pub(super) fn content(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
-    let mut reader = dmoz::Reader::new(input, reading.document);
+    let mut reader = dmoz::Reader::new(input, reading.document, Dump::Content);
     let (map, how) = (reading.map, reading.how);
     let mut kinds: BTreeMap<(String, String), String> = BTreeMap::new();
     let mut n_links: BTreeMap<String, usize> = BTreeMap::new();
