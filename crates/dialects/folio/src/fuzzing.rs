@@ -29,7 +29,8 @@ pub fn mapping_rules(text: &str, file: &[u8]) {
 
 /// Parses a text as expressions that search MARC records, and evaluates them on a record in JSON.
 pub fn marc_expressions(text: &str, record: &str) {
-    expression::try_on(text, &serde_json::from_str(record).unwrap_or_default());
+    let Ok(record) = serde_json::from_str(record) else { return };
+    expression::try_on(text, &record);
 }
 
 #[cfg(test)]

@@ -366,24 +366,14 @@ pub(crate) struct Case<'p> {
 }
 
 impl Case<'_> {
-    /// Returns the id for the next source record: the announced one, then new ones.
+    /// Returns the id for the next source record.
     pub(crate) fn next_source_id(&mut self, setup: &Setup, now_ms: i64) -> String {
-        self.n_sources += 1;
-        if self.n_sources == 1 {
-            self.prepared.record_id.clone()
-        } else {
-            setup.entropy.uuid_at(now_ms).to_string()
-        }
+        next_id(&mut self.n_sources, &self.prepared.record_id, setup, now_ms)
     }
 
     /// Returns the id for the next instance, holdings record or authority with a source record.
     pub(crate) fn next_external_id(&mut self, setup: &Setup, now_ms: i64) -> String {
-        self.n_externals += 1;
-        if self.n_externals == 1 {
-            self.prepared.external_id.clone()
-        } else {
-            setup.entropy.uuid_at(now_ms).to_string()
-        }
+        next_id(&mut self.n_externals, &self.prepared.external_id, setup, now_ms)
     }
 
     /// Returns the matched source record if it describes the record with this id.
@@ -394,6 +384,12 @@ impl Case<'_> {
             .filter(|it| it.external_id() == Some(external_id))
             .map(|it| Arc::clone(&it.0))
     }
+}
+
+/// Returns the id prepared for a record, and new ones from the second on.
+fn next_id(n: &mut usize, prepared: &str, setup: &Setup, now_ms: i64) -> String {
+    *n += 1;
+    if *n == 1 { prepared.to_owned() } else { setup.entropy.uuid_at(now_ms).to_string() }
 }
 
 /// The matched records, narrowed from node to node.
