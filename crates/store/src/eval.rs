@@ -112,7 +112,7 @@ fn equals(found: &Json, value: &Value) -> bool {
 }
 
 /// Calls `test` with each value at the path, descending into lists on the way and at the end.
-fn any_value(at: &Json, steps: &[String], test: &mut impl FnMut(&Json) -> bool) -> bool {
+pub(crate) fn any_value(at: &Json, steps: &[String], test: &mut impl FnMut(&Json) -> bool) -> bool {
     match (at, steps) {
         (Json::Array(list), []) => list.iter().any(&mut *test),
         (_, []) => test(at),

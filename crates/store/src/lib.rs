@@ -35,6 +35,7 @@ mod classes;
 mod columns;
 mod copy;
 mod counters;
+mod distinct;
 mod document;
 mod error;
 mod eval;

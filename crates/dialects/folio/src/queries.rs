@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Txn, Type, View, Weight};
+use pinakes_store::{Column, Expr, Index, Kind, Path, Query, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
@@ -109,28 +109,8 @@ async fn column_values(call: Call) -> Answer {
     let wanted = call.query.get("search").unwrap_or_default().to_lowercase();
     let read = move |view: &mut View<'_>| -> Result<BTreeSet<String>, FolioError> {
         let kind = &of.collection.kind;
-        let fits = |text: &String| text.to_lowercase().contains(&wanted);
-        let mut found = BTreeSet::new();
-        let is_of_path = |it: &&Facet| it.path == *path && matches!(it.counts, Counts::Values);
-        if let Some(facet) = kind.facets.iter().find(is_of_path) {
-            let counted = view.facets(kind, &Expr::All, &[facet.name])?;
-            found.extend(counted.into_iter().flatten().map(|it| it.value).filter(fits));
-            return Ok(found.into_iter().take(QUERY_VALUES).collect());
-        }
-        view.for_each_body(kind, &Query::filter(Expr::All), |_, body| {
-            let each = match values(&body, path) {
-                Value::Array(list) => list,
-                one => vec![one],
-            };
-            let texts = each.into_iter().filter_map(|it| match it {
-                Value::String(text) => Some(text),
-                Value::Bool(_) | Value::Number(_) => Some(it.to_string()),
-                _ => None,
-            });
-            found.extend(texts.filter(fits));
-            if found.len() < QUERY_VALUES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(found)
+        let fits = |text: &str| text.to_lowercase().contains(&wanted);
+        Ok(view.distinct_values(kind, &Path::dotted(path), QUERY_VALUES, &fits)?)
     };
     let found = call.db().read(Weight::Scan, read).await?;
     let content: Vec<Value> = found.iter().map(|it| json!({"value": it, "label": it})).collect();

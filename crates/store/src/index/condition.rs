@@ -7,6 +7,7 @@
 mod bounds;
 mod columns;
 mod grams;
+mod long_texts;
 mod many;
 mod paths;
 mod positions;
@@ -29,7 +30,7 @@ use super::decoded::{Decoded, What};
 use super::hashes::Hashes;
 use super::layout::Layout;
 use super::set::Set;
-use super::terms::{self, BEGIN_BYTES, EXACT, TEXT_BYTES, Tag, TextTerm, after};
+use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm, after};
 use super::words::Words;
 use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
 
@@ -47,6 +48,8 @@ pub(super) struct Segment<'s> {
     max_doc: u32,
     /// Documents without terms, decided on their bodies.
     beyond: Option<Set>,
+    /// Whether tests of texts read those that are no whole terms, rather than leave them undecided.
+    pub(super) reads_long_texts: bool,
 }
 
 impl<'s> Segment<'s> {
@@ -59,7 +62,9 @@ impl<'s> Segment<'s> {
     ) -> Result<Self> {
         let terms = reader.inverted_index(layout.terms)?;
         let max_doc = reader.max_doc();
-        let mut segment = Self { searcher, reader, layout, decoded, kind, terms, max_doc, beyond: None };
+        let (beyond, reads_long_texts) = (None, false);
+        let mut segment =
+            Self { searcher, reader, layout, decoded, kind, terms, max_doc, beyond, reads_long_texts };
         let beyond = segment.with_term(&terms::beyond_term())?;
         segment.beyond = (!beyond.is_empty()).then_some(beyond);
         Ok(segment)
@@ -451,7 +456,7 @@ impl<'s> Segment<'s> {
     fn pattern(
         &self,
         path: &Path,
-        test: impl Fn(&str) -> bool,
+        test: impl Fn(&str) -> bool + Sync,
         is_folding: bool,
         begin: &str,
         within: &Set,
@@ -463,8 +468,7 @@ impl<'s> Segment<'s> {
             return self.pattern_in_column(&column, test, within);
         }
         let path = bytes(path);
-        let long_begin = &begin.as_bytes()[..begin.len().min(BEGIN_BYTES)];
-        let long = self.between(&path, Tag::LongText, long_begin, after(long_begin).as_deref())?;
+        let long = self.with_long_text(&path, begin)?.and(within);
         let mut set = Set::empty(self.max_doc);
         let mut block = None;
         let (low, high) = (begin.as_bytes(), after(begin.as_bytes()));
@@ -474,7 +478,7 @@ impl<'s> Segment<'s> {
             }
             Ok(())
         })?;
-        Ok(self.said_between(set, (!long.is_empty()).then_some(long)))
+        self.beside_long_texts(&path, test, set, long)
     }
 }
 

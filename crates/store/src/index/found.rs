@@ -37,6 +37,9 @@ const SHARE_RECORDS: usize = 250;
 /// Number of records up to which they are decided at once, rather than along the order of a page.
 const OPEN_RECORDS: u64 = 1_000;
 
+/// If more than one in so many documents is undecided, the long texts are read rather than the bodies.
+const OPEN_PART: u64 = 16;
+
 /// How much of an answer is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extent<'p> {
@@ -314,13 +317,30 @@ impl Found<'_> {
         self.certain.is_some()
     }
 
-    /// Decides what is undecided, by bodies.
+    /// Decides what is undecided: many documents by the texts that the index stores, those left by bodies.
     pub(crate) fn decide(&mut self, view: &mut View<'_>) -> Result<()> {
         let Some(certain) = self.certain.take() else { return Ok(()) };
+        let (mut parts, mut n_open, mut n_documents) = (Vec::new(), 0, 0);
         for ((segment, high), low) in std::mem::take(&mut self.segments).into_iter().zip(certain) {
             // The others may have been narrowed to periods since.
-            let mut set = low.and(&high);
+            let set = low.and(&high);
             let open = segment.narrowed(&self.periods, &high.without(&set))?;
+            n_open += open.len();
+            n_documents += u64::from(segment.n_documents());
+            parts.push((segment, set, open));
+        }
+        if OPEN_RECORDS.max(n_documents / OPEN_PART) < n_open {
+            let mut conditions = Vec::new();
+            flatten(self.filter, &mut conditions);
+            for (segment, set, open) in &mut parts {
+                segment.reads_long_texts = true;
+                let bounds = segment.all(&conditions, open)?;
+                set.add(&bounds.low.clone().and(open));
+                *open = bounds.high().clone().and(open).without(set);
+                view.check_pace()?;
+            }
+        }
+        for (segment, mut set, open) in parts {
             let keys = segment.reader().fast_fields().i64(KEY)?;
             let docs: Vec<u32> = open.iter().collect();
             for docs in docs.chunks(STEP_RECORDS) {

@@ -13,13 +13,14 @@ use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
 use super::terms::{self, EXACT, Sink};
 use crate::cell::Cell;
 use crate::columns::one_columns;
+use crate::distinct::VALUE_BYTES;
 use crate::document::{Taken, searched_text_of};
 use crate::lists::entries_of;
 use crate::postgres::words::folded;
 use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// Name of the tokenizer that splits the text into words.
 pub(super) const CUTTER: &str = "pinakes";
@@ -39,6 +40,9 @@ pub(super) struct Layout {
     pub(super) schema: Schema,
     pub(super) terms: Field,
     pub(super) text: Field,
+    /// Texts that are no whole terms are stored, each behind its path, for tests that terms cannot decide. Of one longer
+    /// than [`VALUE_BYTES`] only the path is.
+    pub(super) long_texts: Field,
     key: Field,
     sequence: Field,
     numbers: Field,
@@ -79,6 +83,7 @@ impl Layout {
             .set_index_option(IndexRecordOption::WithFreqsAndPositions)
             .set_fieldnorms(false);
         let text = builder.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
+        let long_texts = builder.add_bytes_field("long_texts", BytesOptions::default().set_stored());
         let fast = || NumericOptions::default().set_fast();
         let key = builder.add_i64_field(KEY, fast());
         let sequence = builder.add_i64_field(SEQUENCE, fast());
@@ -102,6 +107,7 @@ impl Layout {
             schema: builder.build(),
             terms,
             text,
+            long_texts,
             key,
             sequence,
             numbers,
@@ -239,6 +245,11 @@ fn add(columns: &mut BTreeMap<String, OwnedValue>, key: &str, value: OwnedValue)
 impl Sink for Terms<'_> {
     fn term(&mut self, term: &[u8]) {
         self.document.add_bytes(self.layout.terms, term);
+    }
+
+    fn long_text(&mut self, path: &[u8], text: &str) {
+        let stored = if text.len() <= VALUE_BYTES { text } else { "" };
+        self.document.add_bytes(self.layout.long_texts, &[path, stored.as_bytes()].concat());
     }
 
     fn number(&mut self, key: &str, number: f64) {

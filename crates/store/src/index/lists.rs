@@ -60,7 +60,7 @@ pub(crate) fn list_traits(
     Ok(Some(found))
 }
 
-fn snapshot_of(view: &View<'_>, kind: &Kind) -> Option<Arc<Snapshot>> {
+pub(super) fn snapshot_of(view: &View<'_>, kind: &Kind) -> Option<Arc<Snapshot>> {
     if view.state != State::Committed {
         return None;
     }

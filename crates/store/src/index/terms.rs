@@ -19,6 +19,8 @@ pub(super) const TEXT_BYTES: usize = 160;
 pub(super) const BEGIN_BYTES: usize = 32;
 /// Length of the hash of a longer text, which tells it from all others with the same beginning.
 const HASH_BYTES: usize = 16;
+/// Terminates the path in a term.
+const PATH_END: [u8; 2] = [0, 0];
 /// Maximum length of a term's path in bytes.
 const PATH_BYTES: usize = 600;
 /// Maximum number of terms of a record. One that has more, or a longer path, is decided on its body.
@@ -155,7 +157,7 @@ pub(super) fn path_bytes(steps: &[String]) -> Vec<u8> {
     for step in steps {
         push_step(&mut bytes, step);
     }
-    bytes.extend_from_slice(&[0, 0]);
+    bytes.extend_from_slice(&PATH_END);
     bytes
 }
 
@@ -235,7 +237,7 @@ pub(super) fn is_member_indexed(kind: &Kind, member: &str) -> bool {
 }
 
 /// Integers below this are exactly represented by a 64-bit float.
-pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Returns the beginning of a text, at most so many bytes, cut at a character boundary.
 pub(super) fn cut(text: &str, most: usize) -> &str {
@@ -280,6 +282,8 @@ impl<'t> TextTerm<'t> {
 /// Receives the terms of a body.
 pub(super) trait Sink {
     fn term(&mut self, term: &[u8]);
+    /// Receives a text that is no whole term, and its path.
+    fn long_text(&mut self, path: &[u8], text: &str);
     fn number(&mut self, key: &str, number: f64);
     fn instant(&mut self, key: &str, ms: i64);
 }
@@ -423,6 +427,12 @@ impl Walk<'_> {
         let term = TextTerm::of(text);
         let (tag, value) = term.tagged(Tag::Text, Tag::LongText);
         self.emit(tag, value);
+        if tag == Tag::LongText {
+            self.scratch.clear();
+            self.scratch.extend_from_slice(&self.path);
+            self.scratch.extend_from_slice(&PATH_END);
+            self.sink.long_text(&self.scratch, text);
+        }
         if let Some(ms) = instant_ms(text) {
             self.sink.instant(&self.key, ms);
         }
@@ -446,7 +456,8 @@ impl Walk<'_> {
         self.n += 1;
         self.scratch.clear();
         self.scratch.extend_from_slice(&self.path);
-        self.scratch.extend_from_slice(&[0, 0, tag as u8]);
+        self.scratch.extend_from_slice(&PATH_END);
+        self.scratch.push(tag as u8);
         self.scratch.extend_from_slice(value);
         self.sink.term(&self.scratch);
     }

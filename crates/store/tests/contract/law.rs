@@ -123,19 +123,19 @@ fn id(n: u64) -> String {
 
 const WAIT: std::time::Duration = std::time::Duration::from_secs(120);
 
-struct World {
-    tenants: Vec<(Place, Tenant)>,
-    kinds: &'static [&'static Kind],
-    bodies: Vec<Json>,
+pub(crate) struct World {
+    pub(crate) tenants: Vec<(Place, Tenant)>,
+    pub(crate) kinds: &'static [&'static Kind],
+    pub(crate) bodies: Vec<Json>,
 }
 
 impl World {
-    fn pairs(&self) -> impl Iterator<Item = (&(Place, Tenant), &'static Kind)> {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&(Place, Tenant), &'static Kind)> {
         self.tenants.iter().flat_map(|tenant| self.kinds.iter().map(move |kind| (tenant, *kind)))
     }
 }
 
-fn world() -> &'static World {
+pub(crate) fn world() -> &'static World {
     static WORLD: OnceLock<World> = OnceLock::new();
     WORLD.get_or_init(|| {
         let tenants: Vec<_> = engines().into_iter().map(|place| (place.tenant(COMPARED), place)).collect();

@@ -5,6 +5,7 @@ mod bulk;
 mod copies;
 mod crash;
 mod damage;
+mod distinct;
 #[path = "../support/engine.rs"]
 mod engine;
 mod engines;
@@ -13,6 +14,7 @@ mod kinds;
 mod law;
 mod leases;
 mod lists;
+mod long_texts;
 mod members;
 mod outages;
 mod patience;

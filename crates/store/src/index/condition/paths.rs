@@ -78,12 +78,17 @@ impl Segment<'_> {
 
     /// Returns whether the index holds whole all texts and numbers at a path.
     pub(in crate::index) fn has_whole_values(&self, path: &Path) -> Result<bool> {
+        Ok(!self.has_any(path, Tag::LongText)? && self.has_exact_numbers(path)?)
+    }
+
+    /// Returns whether the index holds whole all numbers at a path.
+    pub(in crate::index) fn has_exact_numbers(&self, path: &Path) -> Result<bool> {
         let is_exact = |column: &DynamicColumn| match column {
             DynamicColumn::I64(_) => true,
             DynamicColumn::F64(column) => -EXACT < column.min_value() && column.max_value() < EXACT,
             _ => false,
         };
-        Ok(!self.has_any(path, Tag::LongText)? && self.number_columns(path)?.iter().all(is_exact))
+        Ok(self.number_columns(path)?.iter().all(is_exact))
     }
 
     /// Returns whether any text is at a path, or in a list there.

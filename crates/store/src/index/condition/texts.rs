@@ -60,7 +60,7 @@ impl Segment<'_> {
         let may = begun(Tag::LongText, &prefix[..BEGIN_BYTES])?;
         let found =
             if prefix.len() <= TEXT_BYTES { begun(Tag::Text, prefix)? } else { Set::empty(self.max_doc) };
-        Ok(self.said_between(found, (!may.is_empty()).then_some(may)))
+        self.beside_long_texts(path, |text| text.as_bytes().starts_with(prefix), found, may)
     }
 
     /// Evaluates a range of texts. Bodies decide long texts that begin as a bound does.

@@ -1,0 +1,88 @@
+//! Patterns on texts that are longer than the terms of an index: it stores them, so few bodies have to be read.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pinakes_store::{Direction, Expr, Pattern, Query, Tenant, matches};
+use serde_json::{Value as Json, json};
+
+use crate::engines::{engines, read, write};
+use crate::kinds::{ALL, ITEM};
+
+const WAIT: Duration = Duration::from_secs(120);
+/// More than are decided by bodies.
+const N_RECORDS: u64 = 4_800;
+/// Number of records with a text that is too long to be stored.
+const N_BEYOND: u64 = N_RECORDS / 600;
+/// In a segment with fewer candidates, the bodies decide.
+const FEW: u64 = 300;
+
+fn body(n: u64) -> Json {
+    let long = |end: &str| format!("{}{end}", "A beam of soft X-rays. ".repeat(20));
+    let note = if n % 600 == 5 { "y".repeat(70_000) + "tail 5" } else { long(&format!("Tail {n}")) };
+    let free = match n % 4 {
+        0 => json!([long("left"), "short", long("right")]),
+        1 => json!([[long("nested")], long("beside")]),
+        2 => json!({"a": long("below")}),
+        _ => json!("short"),
+    };
+    json!({"pid": format!("i{n}"), "size": n, "group": format!("g{}", n % 10), "note": note, "free": free})
+}
+
+fn fill(tenant: &Tenant) {
+    write(tenant, |txn| {
+        (0..N_RECORDS).try_for_each(|n| txn.insert(&ITEM, &format!("i{n}"), &body(n)).map(|_| ()))
+    });
+    assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+}
+
+/// Counts the records that satisfy a condition, and returns with the number what is told of the way.
+fn counted(tenant: &Tenant, filter: &Expr) -> (u64, String) {
+    let told = Arc::new(Mutex::new(String::new()));
+    let into = told.clone();
+    let tell = Box::new(move |line: String| into.lock().expect("no panic").push_str(&line));
+    let n = pinakes_store::explained(tell, || read(tenant, |view| view.count(&ITEM, filter)));
+    let told = told.lock().expect("no panic").clone();
+    (n, told)
+}
+
+#[test]
+fn a_pattern_on_long_texts_reads_few_bodies() {
+    let like = |path: &str, text: &str| Expr::Regex(path.into(), Pattern::new(text, "").expect(text));
+    let in_group = |it| Expr::And(vec![Expr::Not(Box::new(Expr::Is("group".into(), "g9".into()))), it]);
+    for place in engines() {
+        let tenant = place.tenant(ALL);
+        fill(&tenant);
+        for (filter, n_bodies) in [
+            (like("note", "soft X-rays"), N_BEYOND),
+            (like("note", "hard X-rays"), N_BEYOND),
+            (like("note", "Tail .*7$"), N_BEYOND),
+            (like("note", "^y.*tail"), N_BEYOND),
+            (in_group(like("note", "[Tt]ail 2")), N_BEYOND),
+            (Expr::Not(Box::new(like("note", "Tail 1"))), N_BEYOND),
+            (Expr::Or(vec![like("note", "Tail 1"), like("free", "below")]), N_BEYOND),
+            (Expr::Prefix("note".into(), "A beam of soft X-rays. A beam of soft".into()), 0),
+            (Expr::Prefix("note".into(), "A beam of soft X-rays. A beam of hard".into()), 0),
+            (like("free", "right$"), 0),
+            (like("free", "^short$"), 0),
+            (like("free", "nested"), 0),
+            (like("free", "beside"), 0),
+            (like("free.a", "soft.*below"), 0),
+        ] {
+            let held: Vec<u64> = (0..N_RECORDS).filter(|n| matches(&filter, &body(*n))).collect();
+            let (n, told) = counted(&tenant, &filter);
+            let told_of = format!("{}: {filter:?}: {told}", place.engine);
+            assert_eq!(n, held.len() as u64, "{told_of}");
+            let n_read = told
+                .split_once(" bodies read to decide")
+                .and_then(|it| it.0.rsplit(' ').next()?.parse().ok());
+            assert!(n_read.is_some_and(|n: u64| n_bodies <= n && n < n_bodies + FEW), "{told_of}");
+
+            let query = Query::filter(filter).sorted("size", Direction::Descending).window(0, 20);
+            let page = read(&tenant, |view| view.find(&ITEM, &query));
+            let page: Vec<String> = page.into_iter().map(|it| it.id).collect();
+            let expected: Vec<String> = held.iter().rev().take(20).map(|n| format!("i{n}")).collect();
+            assert_eq!(page, expected, "{told_of}");
+        }
+    }
+}
