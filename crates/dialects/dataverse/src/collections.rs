@@ -27,12 +27,14 @@ pub(crate) static COLLECTION: Kind = Kind {
         Column::one("alias", Type::Folded),
         Column::one("parent", Type::Integer),
         Column::one("creator", Type::Integer),
+        Column::one("publisher", Type::Integer),
         Column::one("isLocallyFair", Type::Boolean),
     ],
     indexes: &[
         Index::unique(&["alias"]),
         Index::on(&["parent"]),
         Index::on(&["creator"]),
+        Index::on(&["publisher"]),
         Index::on(&["isLocallyFair"]),
     ],
     ..Kind::named("dataverse_collection")
@@ -77,6 +79,9 @@ pub(crate) struct Collection {
     /// When it was published; `None` before that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publication_date: Option<String>,
+    /// Who published it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<i64>,
     /// Its own metadata blocks by name; `None` to inherit those of the parent collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_blocks: Option<Vec<String>>,

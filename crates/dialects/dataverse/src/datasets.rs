@@ -42,6 +42,7 @@ pub(crate) static DATASET: Kind = Kind {
         Column::one("pid", Type::Folded),
         Column::one("owner", Type::Integer),
         Column::one("creator", Type::Integer),
+        Column::one("publisher", Type::Integer),
         Column::one("guestbook", Type::Integer),
         Column::one("publicationDate", Type::Text),
         Column::one("isLocked", Type::Boolean),
@@ -52,6 +53,7 @@ pub(crate) static DATASET: Kind = Kind {
         Index::unique(&["pid"]),
         Index::on(&["owner"]),
         Index::on(&["creator"]),
+        Index::on(&["publisher"]),
         Index::on(&["guestbook"]),
         Index::on(&["isLocked"]),
         Index::on(&["harvestedBy", "harvestId"]),
@@ -88,6 +90,9 @@ pub(crate) struct Dataset {
     /// When its first version was published, `2026-01-31`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publication_date: Option<String>,
+    /// Who published that version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<i64>,
     /// `dataset`, `software`, …
     pub dataset_type: String,
     /// The guestbook for its downloads.

@@ -35,6 +35,28 @@ fn open_request(view: &mut View<'_>, file: i64, user: i64) -> Result<Option<Acce
     Ok(all.into_iter().find(|it| it.user == user && it.state == "created"))
 }
 
+/// Transfers the requests of one user to another, who has at most one open request for a file.
+pub(crate) fn hand_over(txn: &mut Txn<'_>, from: i64, into: i64) -> Result<(), ApiError> {
+    for mut request in stored::find_by::<AccessRequest>(txn, &REQUEST, "user", from)? {
+        let id = request.id.to_string();
+        if request.state == "created" && open_request(txn, request.file, into)?.is_some() {
+            txn.delete(&REQUEST, &id)?;
+            continue;
+        }
+        request.user = into;
+        stored::put(txn, &REQUEST, &id, &request)?;
+    }
+    Ok(())
+}
+
+/// Removes the requests of a user who is being removed.
+pub(crate) fn remove_of_user(txn: &mut Txn<'_>, user: i64) -> Result<(), ApiError> {
+    for request in stored::find_by::<AccessRequest>(txn, &REQUEST, "user", user)? {
+        txn.delete(&REQUEST, &request.id.to_string())?;
+    }
+    Ok(())
+}
+
 fn label_of(found: &Found) -> String {
     found.newest_row().map(|it| it.label.clone()).unwrap_or_default()
 }

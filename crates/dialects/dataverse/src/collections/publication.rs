@@ -40,6 +40,7 @@ pub(crate) async fn publish(call: &Call, param: &str) -> Answer {
             }
         }
         collection.publication_date = Some(app.now());
+        collection.publisher = asker.user.as_ref().map(|it| it.id);
         collections::put(txn, &collection)?;
         changes::collection(txn, &app, collection.id)?;
         json::json(txn, &collection, &Showing::default())

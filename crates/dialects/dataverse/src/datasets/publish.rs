@@ -143,6 +143,7 @@ pub(crate) fn release_in(
     let was_first = dataset.publication_date.is_none();
     if was_first {
         dataset.publication_date = Some(clock::date(app.now_ms()));
+        dataset.publisher = asker.user.as_ref().map(|it| it.id);
     }
     dataset.locks.retain(|it| it.lock_type != "InReview");
     drop_preview(txn, &mut dataset)?;

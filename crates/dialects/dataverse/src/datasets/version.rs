@@ -8,6 +8,7 @@ use crate::asker::Asker;
 use crate::datasets::{Dataset, Draft};
 use crate::error::ApiError;
 use crate::grants::Permission;
+use crate::users::User;
 use crate::{permissions, stored};
 
 /// Versions by number: body is a [`Version`].
@@ -132,12 +133,26 @@ impl Version {
 
     /// Records the caller as a contributor; returns whether that is new.
     pub(crate) fn note_contributor(&mut self, asker: &Asker) -> bool {
-        let Some(user) = asker.user.as_ref().filter(|it| !self.contributor_ids.contains(&it.id)) else {
-            return false;
-        };
-        self.contributor_ids.push(user.id);
-        self.contributors.push(user.display_name());
-        true
+        asker.user.as_ref().is_some_and(|user| self.add_contributor(user))
+    }
+
+    fn add_contributor(&mut self, user: &User) -> bool {
+        let is_new = !self.contributor_ids.contains(&user.id);
+        if is_new {
+            self.contributor_ids.push(user.id);
+            self.contributors.push(user.display_name());
+        }
+        is_new
+    }
+
+    /// Replaces a contributor by another user, who may be one already.
+    pub(crate) fn replace_contributor(&mut self, former: i64, user: &User) {
+        let Some(at) = self.contributor_ids.iter().position(|it| *it == former) else { return };
+        self.contributor_ids.remove(at);
+        if at < self.contributors.len() {
+            self.contributors.remove(at);
+        }
+        self.add_contributor(user);
     }
 
     /// Returns `1.0`, or `DRAFT`.

@@ -10,8 +10,12 @@ use serde_json::Value;
 
 /// Data files by number: body is a [`DataFile`].
 pub(crate) static DATA_FILE: Kind = Kind {
-    columns: &[Column::one("dataset", Type::Integer), Column::one("pid", Type::Folded)],
-    indexes: &[Index::on(&["dataset"]), Index::unique(&["pid"])],
+    columns: &[
+        Column::one("dataset", Type::Integer),
+        Column::one("pid", Type::Folded),
+        Column::one("creator", Type::Integer),
+    ],
+    indexes: &[Index::on(&["dataset"]), Index::unique(&["pid"]), Index::on(&["creator"])],
     identifiers: &[
         Identifier { scheme: pinakes_blobs::SCHEME, path: "blob" },
         Identifier { scheme: pinakes_blobs::SCHEME, path: "original.blob" },

@@ -1,7 +1,8 @@
-//! Removal of a user, with everything granted to them and their notifications.
+//! Removal of a user, with everything granted to them, their notifications and requests for access.
 
 use pinakes_store::Txn;
 
+use crate::access::requests;
 use crate::error::ApiError;
 use crate::grants::{self, GRANT};
 use crate::users::{USER, User};
@@ -16,6 +17,7 @@ pub(crate) fn remove(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
     }
     groups::remove_member(txn, &user.identifier())?;
     notifications::remove_of_user(txn, user.id)?;
+    requests::remove_of_user(txn, user.id)?;
     if let Some(account) = &user.account {
         pinakes_accounts::user::remove(txn, account)?;
     }

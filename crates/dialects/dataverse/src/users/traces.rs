@@ -3,8 +3,10 @@
 use pinakes_store::{Expr, Kind, Query, Txn, View};
 use serde_json::{Map, Value, json};
 
-use crate::collections::{self, Collection};
+use crate::access::requests;
+use crate::collections::{self, COLLECTION, Collection};
 use crate::csv::cell;
+use crate::datasets::version::{self, Version};
 use crate::datasets::{self, DATASET, Dataset};
 use crate::error::ApiError;
 use crate::files::kinds::DATA_FILE;
@@ -17,14 +19,12 @@ use crate::{grants, groups, guestbooks, roles, saved_searches, stored};
 pub(crate) enum Element {
     RoleAssignments,
     DataverseCreator,
-    /// Who published collections is not stored.
     DataversePublisher,
     DatasetCreator,
-    /// Who published datasets is not stored.
     DatasetPublisher,
-    /// Shown only on request, because it takes a scan of all files.
+    /// Shown only on request, because they may be many.
     DataFileCreator,
-    /// Who published files is not stored.
+    /// Files are published with their dataset; nobody is named.
     DataFilePublisher,
     /// Versions of datasets to which the user contributed.
     DatasetVersionUsers,
@@ -58,15 +58,15 @@ impl Element {
     fn items(self, view: &mut View<'_>, user: &User) -> Result<Vec<Value>, ApiError> {
         match self {
             Self::RoleAssignments => role_assignments(view, user),
-            Self::DataverseCreator => {
-                let made = collections_of(view, user)?;
-                Ok(made.iter().map(|it| json!({"id": it.id, "alias": it.alias})).collect())
-            }
-            Self::DatasetCreator => {
-                let made: Vec<Dataset> = stored::find_by(view, &DATASET, "creator", user.id)?;
+            Self::DataverseCreator => collections_of(view, "creator", user),
+            Self::DataversePublisher => collections_of(view, "publisher", user),
+            Self::DatasetCreator => datasets_of(view, "creator", user),
+            Self::DatasetPublisher => datasets_of(view, "publisher", user),
+            Self::DataFileCreator => {
+                let made: Vec<DataFile> = stored::find_by(view, &DATA_FILE, "creator", user.id)?;
                 Ok(made.iter().map(|it| json!({"id": it.id, "pid": it.pid})).collect())
             }
-            Self::DataFileCreator => files_of(view, user),
+            Self::DataFilePublisher => Ok(Vec::new()),
             Self::DatasetVersionUsers => numbers_of(view, &datasets::VERSION, "contributorIds", user),
             Self::ExplicitGroups => {
                 let groups = groups::with_member(view, &user.identifier())?;
@@ -74,7 +74,6 @@ impl Element {
             }
             Self::GuestbookEntries => numbers_of(view, &guestbooks::ENTRY, "user", user),
             Self::SavedSearches => saved_searches::ids_of(view, user.id),
-            Self::DataversePublisher | Self::DatasetPublisher | Self::DataFilePublisher => Ok(Vec::new()),
         }
     }
 }
@@ -150,8 +149,14 @@ fn object_name(view: &mut View<'_>, object: i64) -> Result<String, ApiError> {
     Ok(datasets::by_id(view, object)?.map(|it| it.pid).unwrap_or_default())
 }
 
-fn collections_of(view: &mut View<'_>, user: &User) -> Result<Vec<Collection>, ApiError> {
-    stored::find_by(view, &collections::COLLECTION, "creator", user.id)
+fn collections_of(view: &mut View<'_>, member: &str, user: &User) -> Result<Vec<Value>, ApiError> {
+    let found: Vec<Collection> = stored::find_by(view, &COLLECTION, member, user.id)?;
+    Ok(found.iter().map(|it| json!({"id": it.id, "alias": it.alias})).collect())
+}
+
+fn datasets_of(view: &mut View<'_>, member: &str, user: &User) -> Result<Vec<Value>, ApiError> {
+    let found: Vec<Dataset> = stored::find_by(view, &DATASET, member, user.id)?;
+    Ok(found.iter().map(|it| json!({"id": it.id, "pid": it.pid})).collect())
 }
 
 /// Returns the numbers of the records that name a user at `path`, as `{"id": …}`.
@@ -165,29 +170,27 @@ fn numbers_of(
     Ok(ids.iter().filter_map(|id| id.parse::<i64>().ok()).map(|id| json!({"id": id})).collect())
 }
 
-/// Returns the files that a user deposited. Reads all files.
-fn files_of(view: &mut View<'_>, user: &User) -> Result<Vec<Value>, ApiError> {
-    let mut items = Vec::new();
-    view.try_for_each(&DATA_FILE, &Query::filter(Expr::All), |record| -> Result<(), ApiError> {
-        let file: DataFile = stored::parsed(&record)?;
-        if file.creator == user.id {
-            items.push(json!({"id": file.id, "pid": file.pid}));
-        }
-        Ok(())
-    })?;
-    Ok(items)
-}
+/// Where the creators and publishers of objects are stored.
+static MADE: [(&Kind, &str); 5] = [
+    (&COLLECTION, "creator"),
+    (&COLLECTION, "publisher"),
+    (&DATASET, "creator"),
+    (&DATASET, "publisher"),
+    (&DATA_FILE, "creator"),
+];
 
 /// Returns the reasons why a user cannot be deleted; empty if there are none.
 pub(crate) fn what_keeps(view: &mut View<'_>, user: &User) -> Result<Vec<String>, ApiError> {
     let mut reasons = Vec::new();
-    let is_creator = view.count(&DATASET, &Expr::Is("creator".into(), user.id.into()))? != 0
-        || !collections_of(view, user)?.is_empty();
-    if is_creator {
+    let mut has_made_any = false;
+    for (kind, member) in MADE {
+        has_made_any = has_made_any || view.count(kind, &Expr::Is(member.into(), user.id.into()))? != 0;
+    }
+    if has_made_any {
         reasons.push("the user has created Dataverse object(s)".to_owned());
     }
     let n_versions = view.count(&datasets::VERSION, &Expr::Is("contributorIds".into(), user.id.into()))?;
-    if !is_creator && n_versions != 0 {
+    if !has_made_any && n_versions != 0 {
         reasons.push("the user has contributed to dataset version(s)".to_owned());
     }
     if !grants::grants_to(view, &[user.identifier()])?.is_empty() {
@@ -199,18 +202,20 @@ pub(crate) fn what_keeps(view: &mut View<'_>, user: &User) -> Result<Vec<String>
     Ok(reasons)
 }
 
-/// Transfers the objects that one user created to another.
+/// Transfers what one user left in other objects to another.
 pub(crate) fn hand_over(txn: &mut Txn<'_>, from: &User, into: &User) -> Result<(), ApiError> {
-    let query = Query::filter(Expr::Is("creator".into(), from.id.into()));
-    for mut dataset in stored::find::<Dataset>(txn, &DATASET, &query)? {
-        dataset.creator = into.id;
-        datasets::put(txn, &dataset)?;
+    for (kind, member) in MADE {
+        for record in txn.find(kind, &Query::filter(Expr::Is(member.into(), from.id.into())))? {
+            let mut object = record.json()?;
+            object[member] = into.id.into();
+            txn.update(kind, &record.id, &object)?;
+        }
     }
+    for mut version in stored::find_by::<Version>(txn, &datasets::VERSION, "contributorIds", from.id)? {
+        version.replace_contributor(from.id, into);
+        version::put(txn, &version)?;
+    }
+    requests::hand_over(txn, from.id, into.id)?;
     guestbooks::hand_over(txn, from.id, into.id)?;
-    saved_searches::hand_over(txn, from.id, into.id)?;
-    for mut collection in collections_of(txn, from)? {
-        collection.creator = Some(into.id);
-        collections::put(txn, &collection)?;
-    }
-    Ok(())
+    saved_searches::hand_over(txn, from.id, into.id)
 }

@@ -2,7 +2,7 @@
 //! `BLESS=1 cargo test --test dataverse users` rewrites them: read the diff before the commit.
 //!
 //! The first word is the caller: the superuser `root`, or `fiona`, `gast` or `greta`. A second line may say what the caller
-//! accepts; the rest is the body. `{{gast}}` is the number of that user.
+//! accepts; the rest is the body. `{{gast}}` is the number of that user, `{{file}}` that of a file of `fiona`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,6 +26,7 @@ async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
     let add = format!("/api/datasets/{dataset}/add");
     let got = server.upload(key_of("fiona"), &add, "a.txt", b"high", &json!({})).await?.json();
     let file = got["data"]["files"][0]["dataFile"]["id"].as_i64().ok_or("no number of a file")?;
+    server.json(key_of("fiona"), "PUT", &format!("/api/files/{file}/restrict"), &json!(true)).await?;
     server.publish(key_of("fiona"), "tides", dataset).await?;
     server.get(key_of("fiona"), &format!("/api/access/datafile/{file}")).await?;
     let group = json!({"aliasInOwner": "staff", "displayName": "Harbour, \"west\""});
@@ -45,6 +46,7 @@ async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
     for text in exchange::requests(&std::fs::read_to_string(&case)?) {
         let filled = exchange::filled::<String>(&text, |_, name| match name {
             "gast" => Ok(gast.clone()),
+            "file" => Ok(file.to_string()),
             other => Err(format!("{other} stands for nothing")),
         })?;
         let (head, mut body) = filled.split_once('\n').unwrap_or((&filled, ""));
