@@ -461,7 +461,7 @@ impl<'s> Segment<'s> {
         begin: &str,
         within: &Set,
     ) -> Result<Bounds> {
-        if within.len() < FEW_BODIES {
+        if within.len() < FEW_BODIES && !self.reads_long_texts {
             return Ok(self.none_but(within.clone()));
         }
         if let Some(column) = self.text_column(path, is_folding)? {

@@ -14,9 +14,6 @@ const WAIT: Duration = Duration::from_secs(120);
 const N_RECORDS: u64 = 4_800;
 /// Number of records with a text that is too long to be stored.
 const N_BEYOND: u64 = N_RECORDS / 600;
-/// In a segment with fewer candidates, the bodies decide.
-const FEW: u64 = 300;
-
 fn body(n: u64) -> Json {
     let long = |end: &str| format!("{}{end}", "A beam of soft X-rays. ".repeat(20));
     let note = if n % 600 == 5 { "y".repeat(70_000) + "tail 5" } else { long(&format!("Tail {n}")) };
@@ -73,10 +70,7 @@ fn a_pattern_on_long_texts_reads_few_bodies() {
             let (n, told) = counted(&tenant, &filter);
             let told_of = format!("{}: {filter:?}: {told}", place.engine);
             assert_eq!(n, held.len() as u64, "{told_of}");
-            let n_read = told
-                .split_once(" bodies read to decide")
-                .and_then(|it| it.0.rsplit(' ').next()?.parse().ok());
-            assert!(n_read.is_some_and(|n: u64| n_bodies <= n && n < n_bodies + FEW), "{told_of}");
+            assert!(told.contains(&format!(" {n_bodies} bodies read to decide")), "{told_of}");
 
             let query = Query::filter(filter).sorted("size", Direction::Descending).window(0, 20);
             let page = read(&tenant, |view| view.find(&ITEM, &query));
