@@ -272,7 +272,7 @@ impl<'s> Segment<'s> {
             Expr::Range(path, low, high) => self.range(path, low, high, within)?,
             Expr::Exists(path) => self.said(self.present(path)?),
             Expr::Size(path, n) => self.said(self.with(&bytes(path), Tag::Length, &n.to_be_bytes())?),
-            Expr::Prefix(path, prefix) => self.prefixed(&bytes(path), prefix)?,
+            Expr::Prefix(path, prefix) => self.prefixed(path, prefix)?,
             Expr::Word(path, word) => self.word(path, word, within)?,
             Expr::Regex(path, pattern) => self.matching(path, pattern, within)?,
             Expr::Element(path, inner) => {
@@ -467,18 +467,17 @@ impl<'s> Segment<'s> {
         if let Some(column) = self.text_column(path, is_folding)? {
             return self.pattern_in_column(&column, test, within);
         }
-        let path = bytes(path);
-        let long = self.with_long_text(&path, begin)?.and(within);
+        let long = self.with_long_text(path, begin)?.and(within);
         let mut set = Set::empty(self.max_doc);
         let mut block = None;
         let (low, high) = (begin.as_bytes(), after(begin.as_bytes()));
-        self.each_term(&terms::term(&path, Tag::Text, &[]), low, high.as_deref(), |text, info| {
+        self.each_term(&terms::term(&bytes(path), Tag::Text, &[]), low, high.as_deref(), |text, info| {
             if std::str::from_utf8(text).is_ok_and(&test) {
                 self.add_postings(info, &mut block, &mut set)?;
             }
             Ok(())
         })?;
-        self.beside_long_texts(&path, test, set, long)
+        self.beside_long_texts(path, test, set, long)
     }
 }
 

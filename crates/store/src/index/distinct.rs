@@ -76,8 +76,7 @@ impl Segment<'_> {
                 _ => {}
             }
         }
-        let at = terms::path_bytes(path.as_steps());
-        let prefix = terms::term(&at, Tag::Text, &[]);
+        let prefix = terms::term(&terms::path_bytes(path.as_steps()), Tag::Text, &[]);
         let mut stream = self.all_terms().range().ge(&prefix).into_stream().map_err(failed)?;
         while stream.advance() {
             let Some(text) = stream.key().strip_prefix(prefix.as_slice()) else { break };
@@ -89,12 +88,12 @@ impl Segment<'_> {
                 values.add(text);
             }
         }
-        let long = self.with_long_text(&at, "")?.and(within);
+        let long = self.with_long_text(path, "")?.and(within);
         let values = Mutex::new(values);
         let visit = |text: &str| {
             values.lock().unwrap_or_else(PoisonError::into_inner).add(text);
             false
         };
-        self.tested_long_texts(&at, &visit, &long).map(drop)
+        self.tested_long_texts(path, &visit, &long).map(drop)
     }
 }

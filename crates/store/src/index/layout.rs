@@ -74,6 +74,12 @@ pub(super) fn path_column_name(family: &str, path: &Path) -> String {
     format!("{family}.{}", terms::column_key(path.as_steps()))
 }
 
+/// Returns what is stored before a long text at a path, of which this is the column name.
+pub(super) fn stored_prefix(key: &str) -> String {
+    // No name has a control character.
+    format!("{key}\0")
+}
+
 impl Layout {
     pub(super) fn of(kind: &'static Kind) -> Self {
         let mut builder = Schema::builder();
@@ -83,7 +89,7 @@ impl Layout {
             .set_index_option(IndexRecordOption::WithFreqsAndPositions)
             .set_fieldnorms(false);
         let text = builder.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
-        let long_texts = builder.add_bytes_field("long_texts", BytesOptions::default().set_stored());
+        let long_texts = builder.add_text_field("long_texts", TextOptions::default().set_stored());
         let fast = || NumericOptions::default().set_fast();
         let key = builder.add_i64_field(KEY, fast());
         let sequence = builder.add_i64_field(SEQUENCE, fast());
@@ -247,9 +253,9 @@ impl Sink for Terms<'_> {
         self.document.add_bytes(self.layout.terms, term);
     }
 
-    fn long_text(&mut self, path: &[u8], text: &str) {
+    fn long_text(&mut self, key: &str, text: &str) {
         let stored = if text.len() <= VALUE_BYTES { text } else { "" };
-        self.document.add_bytes(self.layout.long_texts, &[path, stored.as_bytes()].concat());
+        self.document.add_text(self.layout.long_texts, format!("{}{stored}", stored_prefix(key)));
     }
 
     fn number(&mut self, key: &str, number: f64) {

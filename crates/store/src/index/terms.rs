@@ -282,8 +282,8 @@ impl<'t> TextTerm<'t> {
 /// Receives the terms of a body.
 pub(super) trait Sink {
     fn term(&mut self, term: &[u8]);
-    /// Receives a text that is no whole term, and its path.
-    fn long_text(&mut self, path: &[u8], text: &str);
+    /// Receives a text that is no whole term, and the column name of its path.
+    fn long_text(&mut self, key: &str, text: &str);
     fn number(&mut self, key: &str, number: f64);
     fn instant(&mut self, key: &str, ms: i64);
 }
@@ -428,10 +428,7 @@ impl Walk<'_> {
         let (tag, value) = term.tagged(Tag::Text, Tag::LongText);
         self.emit(tag, value);
         if tag == Tag::LongText {
-            self.scratch.clear();
-            self.scratch.extend_from_slice(&self.path);
-            self.scratch.extend_from_slice(&PATH_END);
-            self.sink.long_text(&self.scratch, text);
+            self.sink.long_text(&self.key, text);
         }
         if let Some(ms) = instant_ms(text) {
             self.sink.instant(&self.key, ms);

@@ -3,27 +3,28 @@
 use tantivy::TantivyDocument;
 use tantivy::schema::Value as _;
 
-use super::{Bounds, Segment, failed};
-use crate::Result;
+use super::{Bounds, Segment, bytes, failed};
+use crate::index::layout::stored_prefix;
 use crate::index::parallel::{Threads, on_each};
 use crate::index::set::Set;
-use crate::index::terms::{BEGIN_BYTES, Tag, after};
+use crate::index::terms::{self, BEGIN_BYTES, Tag, after};
+use crate::{Path, Result};
 
 /// Documents whose texts one thread reads in a row.
 const SHARE_DOCS: usize = 4_096;
 
 impl Segment<'_> {
     /// Returns the documents with a long text at a path that may begin so.
-    pub(in crate::index) fn with_long_text(&self, path: &[u8], begin: &str) -> Result<Set> {
+    pub(in crate::index) fn with_long_text(&self, path: &Path, begin: &str) -> Result<Set> {
         let begin = &begin.as_bytes()[..begin.len().min(BEGIN_BYTES)];
-        self.between(path, Tag::LongText, begin, after(begin).as_deref())
+        self.between(&bytes(path), Tag::LongText, begin, after(begin).as_deref())
     }
 
     /// Returns bounds with the documents of `found` and those with a long text at a path that passes a test, out of
     /// `may`; undecided unless such texts are read.
     pub(super) fn beside_long_texts(
         &self,
-        path: &[u8],
+        path: &Path,
         test: impl Fn(&str) -> bool + Sync,
         mut found: Set,
         mut may: Set,
@@ -40,10 +41,11 @@ impl Segment<'_> {
     /// that is not stored.
     pub(in crate::index) fn tested_long_texts(
         &self,
-        path: &[u8],
+        path: &Path,
         test: &(impl Fn(&str) -> bool + Sync),
         docs: &Set,
     ) -> Result<(Set, Set)> {
+        let prefix = stored_prefix(&terms::column_key(path.as_steps()));
         let docs: Vec<u32> = docs.iter().collect();
         let shares: Vec<&[u32]> = docs.chunks(SHARE_DOCS).collect();
         let threads = if shares.len() < 2 { Threads::One } else { Threads::Several };
@@ -56,9 +58,9 @@ impl Segment<'_> {
                 let (mut passed, mut unknown) = (Vec::new(), Vec::new());
                 for doc in *share {
                     let stored: TantivyDocument = store.get(*doc)?;
-                    let values = stored.get_all(self.layout.long_texts).filter_map(|it| it.as_bytes());
-                    let texts: Vec<&[u8]> = values.filter_map(|it| it.strip_prefix(path)).collect();
-                    if texts.iter().any(|it| !it.is_empty() && std::str::from_utf8(it).is_ok_and(test)) {
+                    let values = stored.get_all(self.layout.long_texts).filter_map(|it| it.as_str());
+                    let texts: Vec<&str> = values.filter_map(|it| it.strip_prefix(prefix.as_str())).collect();
+                    if texts.iter().any(|it| !it.is_empty() && test(it)) {
                         passed.push(*doc);
                     } else if texts.iter().any(|it| it.is_empty()) {
                         unknown.push(*doc);

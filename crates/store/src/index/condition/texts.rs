@@ -50,8 +50,8 @@ impl Segment<'_> {
         Ok(set)
     }
 
-    pub(super) fn prefixed(&self, path: &[u8], prefix: &str) -> Result<Bounds> {
-        let prefix = prefix.as_bytes();
+    pub(super) fn prefixed(&self, at: &Path, prefix: &str) -> Result<Bounds> {
+        let (path, prefix) = (&bytes(at), prefix.as_bytes());
         let begun = |tag: Tag, begin: &[u8]| self.between(path, tag, begin, after(begin).as_deref());
         if prefix.len() <= BEGIN_BYTES {
             return Ok(self.said(begun(Tag::Text, prefix)?.or(&begun(Tag::LongText, prefix)?)));
@@ -60,7 +60,7 @@ impl Segment<'_> {
         let may = begun(Tag::LongText, &prefix[..BEGIN_BYTES])?;
         let found =
             if prefix.len() <= TEXT_BYTES { begun(Tag::Text, prefix)? } else { Set::empty(self.max_doc) };
-        self.beside_long_texts(path, |text| text.as_bytes().starts_with(prefix), found, may)
+        self.beside_long_texts(at, |text| text.as_bytes().starts_with(prefix), found, may)
     }
 
     /// Evaluates a range of texts. Bodies decide long texts that begin as a bound does.
