@@ -12,6 +12,14 @@ use crate::{Expr, Kind, Path, Query, Result, View, explain};
 /// Maximum length in bytes of a text that counts as a value.
 pub(crate) const VALUE_BYTES: usize = 64 << 10;
 
+/// Returns a number as it is written as a value: as an integer if it is one.
+pub fn number_text(number: &Number) -> String {
+    match number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < EXACT) {
+        Some(whole) => (whole as i64).to_string(),
+        None => number.to_string(),
+    }
+}
+
 /// The first of the values that fit.
 pub(crate) struct Values<'f> {
     fits: &'f (dyn Fn(&str) -> bool + Sync),
@@ -40,21 +48,13 @@ impl Values<'_> {
         }
     }
 
-    /// Adds a number, written as an integer if it is one.
-    pub(crate) fn add_number(&mut self, number: &Number) {
-        match number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < EXACT) {
-            Some(whole) => self.add(&(whole as i64).to_string()),
-            None => self.add(&number.to_string()),
-        }
-    }
-
     /// Adds the values at a path of a body.
     pub(crate) fn add_of(&mut self, body: &Json, path: &Path) {
         any_value(body, path.as_steps(), &mut |value| {
             match value {
                 Json::String(text) if text.len() <= VALUE_BYTES => self.add(text),
                 Json::Bool(it) => self.add(if *it { "true" } else { "false" }),
-                Json::Number(number) => self.add_number(number),
+                Json::Number(number) => self.add(&number_text(number)),
                 _ => {}
             }
             false

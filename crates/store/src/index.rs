@@ -38,6 +38,7 @@ mod select;
 mod set;
 mod terms;
 mod texts;
+mod value_counts;
 mod values;
 mod waiting;
 mod walk;

@@ -189,7 +189,7 @@ impl<'s> Segment<'s> {
 
     /// Calls `visit` with the rest after `prefix` of each term from `low` (inclusive) to `high` (exclusive), and with
     /// the term's documents.
-    fn each_term(
+    pub(super) fn each_term(
         &self,
         prefix: &[u8],
         low: &[u8],

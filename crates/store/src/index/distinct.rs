@@ -12,7 +12,7 @@ use super::lists::snapshot_of;
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
-use crate::distinct::Values;
+use crate::distinct::{Values, number_text};
 use crate::{Kind, Path, Result, View};
 
 /// Maximum number of records without terms, whose bodies are read.
@@ -68,10 +68,10 @@ impl Segment<'_> {
         for column in self.number_columns(path)? {
             match column {
                 DynamicColumn::I64(column) => {
-                    each_value(&column, within, |_, it| values.add_number(&it.into()));
+                    each_value(&column, within, |_, it| values.add(&number_text(&it.into())));
                 }
                 DynamicColumn::F64(column) => each_value(&column, within, |_, it| {
-                    Number::from_f64(it).iter().for_each(|it| values.add_number(it));
+                    Number::from_f64(it).iter().for_each(|it| values.add(&number_text(it)));
                 }),
                 _ => {}
             }

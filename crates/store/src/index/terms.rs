@@ -43,6 +43,8 @@ pub(super) enum Tag {
     Nested = b'n',
     /// It is an object.
     Object = b'o',
+    /// It is a list with an object among its elements.
+    Objects = b'O',
     /// It is an object without members, or a list with one among its elements.
     Empty = b'e',
     /// How a list begins that no list is around: see [`First`].
@@ -345,6 +347,9 @@ impl Walk<'_> {
                 self.emit(Tag::Length, &(list.len() as u64).to_be_bytes());
                 if let Some(first) = list.first().filter(|_| !self.is_in_list) {
                     self.first(first);
+                }
+                if list.iter().any(Json::is_object) {
+                    self.emit(Tag::Objects, &[]);
                 }
                 let was_in_list = std::mem::replace(&mut self.is_in_list, true);
                 let is_within = list.iter().all(|it| match it {

@@ -15,6 +15,7 @@ use crate::document::{count as count_values, day_text};
 use crate::index::Extent;
 use crate::row::Row;
 use crate::session::{Flavour, State};
+use crate::value_counts::{Field, ValueCounts};
 use crate::whole_lists;
 use crate::{Arity, Column, Counts, FacetCount, Path, Result, Type, View};
 
@@ -78,6 +79,20 @@ impl Scan {
         }
         self.note("facets", || format!("columns grouped, and for {n_open} of them each body read"));
         Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// Counts the values of fields by the search index, as [`View::count_values`].
+    pub(crate) fn count_values(
+        &self,
+        view: &mut View<'_>,
+        fields: &[Field],
+        visit: &mut dyn FnMut(&Json),
+    ) -> Result<Option<Vec<ValueCounts>>> {
+        if self.plan.is_empty {
+            return Ok(Some(fields.iter().map(|_| ValueCounts::default()).collect()));
+        }
+        let most = view.shared.limits.page_rows;
+        self.by_index_alone(view, |_, found| found.count_values(fields, most, visit))
     }
 
     /// Returns the counts of a facet over the allowed classes, from the incrementally maintained counts.

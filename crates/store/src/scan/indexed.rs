@@ -185,7 +185,33 @@ impl Scan {
         extent: Extent<'_>,
         answer: impl FnOnce(&mut View<'_>, &mut Found<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let Some(snapshot) = self.index(view) else { return Ok(None) };
+        match self.index(view) {
+            Some(snapshot) => self.by_snapshot(view, &snapshot, extent, answer),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Scan::by_index`], where nothing but bodies could answer instead.
+    pub(super) fn by_index_alone<T>(
+        &self,
+        view: &mut View<'_>,
+        answer: impl FnOnce(&mut View<'_>, &mut Found<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let is_declared = std::ptr::eq(self.kind, self.declared) && view.state == State::Committed;
+        let snapshot = view.indexes.as_ref().filter(|_| is_declared).and_then(|it| it.get(self.kind.name));
+        match snapshot.cloned() {
+            Some(snapshot) => self.by_snapshot(view, &snapshot, Extent::All, answer),
+            None => Ok(None),
+        }
+    }
+
+    fn by_snapshot<T>(
+        &self,
+        view: &mut View<'_>,
+        snapshot: &Snapshot,
+        extent: Extent<'_>,
+        answer: impl FnOnce(&mut View<'_>, &mut Found<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         let classes = self.plan.classes.as_deref();
         let asked = catch_unwind(AssertUnwindSafe(|| {
             match snapshot.find(view, self.kind, &self.plan.rest, classes, extent)? {

@@ -1,8 +1,8 @@
-//! The different values at a path: those that the bodies have there, whether an index tells them or not.
+//! The different values at a path, and how often each occurs: as in the bodies, whether an index tells them or not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pinakes_store::{Kind, Path, Tenant};
+use pinakes_store::{Expr, Field, Kind, Path, Pattern, Tenant, matches, number_text};
 use serde_json::{Value as Json, json};
 
 use crate::engines::{engines, read, write};
@@ -16,7 +16,8 @@ fn values_of(at: &Json, steps: &[&str]) -> Vec<String> {
             list.iter().filter(|it| !it.is_array()).flat_map(|it| values_of(it, &[])).collect()
         }
         (Json::String(text), []) => vec![text.clone()],
-        (Json::Bool(_) | Json::Number(_), []) => vec![at.to_string().trim_end_matches(".0").to_owned()],
+        (Json::Number(number), []) => vec![number_text(number)],
+        (Json::Bool(it), []) => vec![it.to_string()],
         (Json::Object(map), [step, rest @ ..]) => map.get(*step).map_or(Vec::new(), |it| values_of(it, rest)),
         (Json::Array(list), _) => {
             list.iter().filter(|it| !it.is_array()).flat_map(|it| values_of(it, steps)).collect()
@@ -101,5 +102,99 @@ fn they_are_up_to_date() {
         assert_eq!(Vec::from_iter(sizes), ["900", "9007199254740993"], "{}", place.engine);
         write(&tenant, |txn| txn.delete(&ITEM, "i5").map(|_| ()));
         assert_eq!(names(), ["many", "zwölf"], "{}", place.engine);
+    }
+}
+
+/// Counts the values of a field in bodies; by day, of texts alone.
+fn counted(bodies: &[&Json], field: &Field) -> (BTreeMap<String, u64>, u64) {
+    let (mut counts, mut n_without) = (BTreeMap::new(), 0);
+    for body in bodies {
+        let at = field.path.as_steps().iter().try_fold(*body, |at, step| at.get(step.as_str()));
+        let values = match at {
+            Some(Json::Array(list)) => list.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        };
+        let texts = values.iter().filter(|it| !it.is_null()).map(|it| match it {
+            Json::Number(number) => number_text(number),
+            Json::String(text) if field.by_day => text[..text.len().min(10)].to_owned(),
+            other => other.to_string(),
+        });
+        let texts: BTreeSet<String> = texts.collect();
+        n_without += u64::from(texts.is_empty() && !at.is_some_and(Json::is_array));
+        texts.into_iter().for_each(|it| *counts.entry(it).or_default() += 1);
+    }
+    (counts, n_without)
+}
+
+#[test]
+fn values_are_counted_as_in_the_bodies() {
+    let field = |path: &str, by_day| Field { path: Path::dotted(path), by_day };
+    let not = |it| Expr::Not(Box::new(it));
+    let pattern = Pattern::new("x+yy", "").expect("a pattern");
+    let filters =
+        [Expr::All, not(Expr::Is("group".into(), "g3".into())), not(Expr::Regex("note".into(), pattern))];
+    let fields = [
+        "name",
+        "size",
+        "mass",
+        "open",
+        "title",
+        "keywords",
+        "shared",
+        "meta.m1",
+        "meta.common",
+        "note",
+        "none",
+    ];
+    let fields: Vec<Field> = fields.iter().map(|it| field(it, false)).chain([field("made", true)]).collect();
+    for ((place, tenant), kind) in world().pairs() {
+        for filter in &filters {
+            let bodies: Vec<&Json> = world().bodies.iter().filter(|it| matches(filter, it)).collect();
+            for field in &fields {
+                let told = format!("{} {} {filter:?} {field:?}", place.engine, kind.name);
+                let (filter, asked) = (filter.clone(), field.clone());
+                let found =
+                    read(tenant, move |view| view.count_values(kind, &filter, &[asked.clone()], &mut |_| {}));
+                let is_held = kind.search != pinakes_store::Search::Declared
+                    || kind.columns.iter().any(|it| Path::dotted(it.path) == field.path);
+                let Some([found]) = found.as_deref() else {
+                    assert!(!is_held, "{told}");
+                    continue;
+                };
+                let counts: BTreeMap<String, u64> = found.n_records.clone().into_iter().collect();
+                assert_eq!((counts, found.n_without), counted(&bodies, field), "{told}");
+            }
+            // Values that are objects, or below lists, are not counted.
+            for path in ["free", "runs", "runs.number", "place"] {
+                let (filter, asked) = (filter.clone(), field(path, false));
+                let found =
+                    read(tenant, move |view| view.count_values(kind, &filter, &[asked.clone()], &mut |_| {}));
+                assert!(found.is_none(), "{} {} {path}", place.engine, kind.name);
+            }
+        }
+    }
+}
+
+/// Records that changed since the index's commit are passed on, with those that it counts they are all.
+#[test]
+fn changed_records_are_passed_on() {
+    for place in engines() {
+        let tenant = place.tenant(ALL);
+        write(&tenant, |txn| {
+            (0..3_000_u64)
+                .try_for_each(|n| txn.insert(&ITEM, &format!("i{n}"), &sized(n, "many")).map(|_| ()))
+        });
+        assert!(tenant.wait_for_indexes(std::time::Duration::from_secs(120)).expect("an answer"));
+        write(&tenant, |txn| txn.update(&ITEM, "i5", &sized(5, "cinq")).map(|_| ()));
+        let field = Field { path: "name".into(), by_day: false };
+        let (counts, n_passed) = read(&tenant, move |view| {
+            let mut n_passed = 0;
+            let counts =
+                view.count_values(&ITEM, &Expr::All, std::slice::from_ref(&field), &mut |_| n_passed += 1)?;
+            Ok((counts, n_passed))
+        });
+        let n_many = counts.expect("the index counts")[0].n_records.get("\"many\"").copied().unwrap_or(0);
+        assert_eq!(n_many + n_passed, 3_000, "{}", place.engine);
     }
 }

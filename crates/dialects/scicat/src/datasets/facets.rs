@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use axum::extract::State;
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Arity, Counts, Expr, FacetCount, Kind, Query, StoreError, Type, View, Weight};
+use pinakes_store::{
+    Arity, Counts, Expr, FacetCount, Field, Kind, Query, StoreError, Type, View, Weight, number_text,
+};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, QueryText, Scicat, json_parameter};
@@ -26,7 +28,7 @@ pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText)
 
 /// Answers with `[{"type":[{"_id":"raw","count":3}],…,"all":[{"totalSets":4}]}]` for the facets that the request names.
 ///
-/// Facets that the kind declares are counted by the store; other fields that it knows are counted from the bodies.
+/// Facets that the kind declares and other fields that it knows are counted.
 /// Names that are not fields are left out.
 pub(crate) async fn answer_facets(
     asker: &Asker,
@@ -44,7 +46,7 @@ pub(crate) async fn answer_facets(
         .read(Weight::Scan, move |view| {
             let facets: Vec<&str> = facets.iter().map(String::as_str).collect();
             let counts = view.facets(kind, &condition, &facets)?;
-            let of_others = count_in_bodies(view, kind, &condition, &fields)?;
+            let of_others = count_fields(view, kind, &condition, &fields)?;
             Ok::<_, StoreError>((counts, of_others, view.count(kind, &condition)?))
         })
         .await?;
@@ -83,42 +85,59 @@ fn is_field(kind: &Kind, name: &str) -> bool {
     kind.column_of(&name.into()).is_some() || is_dataset_field()
 }
 
-/// Counts the values of fields from the records' bodies: buckets by value, in descending order of count. As with
-/// declared facets, the number of records without a value is not reported for lists and dates.
-fn count_in_bodies(
+/// Counts the values of fields that are no facets: buckets by value, in descending order. As with declared facets, the
+/// number of records without a value is not reported for lists and dates.
+fn count_fields(
     view: &mut View<'_>,
     kind: &'static Kind,
     condition: &Expr,
-    fields: &[String],
+    names: &[String],
 ) -> Result<Vec<Value>, StoreError> {
-    if fields.is_empty() {
+    if names.is_empty() {
         return Ok(Vec::new());
     }
-    let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); fields.len()];
-    let mut damage = None;
-    view.for_each(kind, &Query::filter(condition.clone()), |record| match record.json() {
-        Ok(body) => {
-            for (field, counts) in fields.iter().zip(&mut counts) {
-                let is_date = kind.column_of(&field.as_str().into()).is_some_and(|it| it.ty == Type::Instant)
-                    || DATES.contains(&field.as_str());
-                let values = values(&body, field, is_date);
-                if values.is_empty() && !is_date && !at(&body, field).is_some_and(Value::is_array) {
-                    *counts.entry("null".to_owned()).or_default() += 1;
-                }
-                for value in values {
-                    *counts.entry(value).or_default() += 1;
-                }
-            }
+    let is_date = |name: &String| {
+        kind.column_of(&name.as_str().into()).is_some_and(|it| it.ty == Type::Instant)
+            || DATES.contains(&name.as_str())
+    };
+    let fields: Vec<Field> =
+        names.iter().map(|it| Field { path: it.as_str().into(), by_day: is_date(it) }).collect();
+    let mut counts: Vec<Counted> = vec![Counted::new(); names.len()];
+    let mut add = |body: &Value| {
+        for ((name, field), counts) in names.iter().zip(&fields).zip(&mut counts) {
+            add_values(body, name, field.by_day, counts);
+        }
+    };
+    let Some(of_index) = view.count_values(kind, condition, &fields, &mut add)? else {
+        view.for_each_body(kind, &Query::filter(condition.clone()), |_, body| {
+            add(&body);
             ControlFlow::Continue(())
+        })?;
+        return Ok(counts.into_iter().map(buckets).collect());
+    };
+    for ((field, counts), found) in fields.iter().zip(&mut counts).zip(of_index) {
+        for (value, n) in found.n_records {
+            let value = if field.by_day { day(&value).to_string() } else { value };
+            *counts.entry(value).or_default() += n;
         }
-        Err(error) => {
-            damage = Some(error);
-            ControlFlow::Break(())
+        if found.n_without != 0 && !field.by_day {
+            *counts.entry("null".to_owned()).or_default() += found.n_without;
         }
-    })?;
-    match damage {
-        Some(error) => Err(error),
-        None => Ok(counts.into_iter().map(buckets).collect()),
+    }
+    Ok(counts.into_iter().map(buckets).collect())
+}
+
+/// The number of records by value, which is written as JSON.
+type Counted = HashMap<String, u64>;
+
+/// Counts the values of a field of one record.
+fn add_values(body: &Value, name: &str, is_date: bool, counts: &mut Counted) {
+    let values = values(body, name, is_date);
+    if values.is_empty() && !is_date && !at(body, name).is_some_and(Value::is_array) {
+        *counts.entry("null".to_owned()).or_default() += 1;
+    }
+    for value in values {
+        *counts.entry(value).or_default() += 1;
     }
 }
 
@@ -135,6 +154,7 @@ fn values(body: &Value, field: &str, is_date: bool) -> Vec<String> {
     };
     let text = |it: &Value| match it {
         Value::String(text) if is_date => day(text.get(..10).unwrap_or(text)).to_string(),
+        Value::Number(number) => number_text(number),
         other => other.to_string(),
     };
     let mut texts: Vec<String> = list.into_iter().filter(|it| !it.is_null()).map(text).collect();
@@ -143,7 +163,7 @@ fn values(body: &Value, field: &str, is_date: bool) -> Vec<String> {
     texts
 }
 
-fn buckets(counts: HashMap<String, u64>) -> Value {
+fn buckets(counts: Counted) -> Value {
     let mut list: Vec<(Value, u64)> =
         counts.into_iter().map(|(text, n)| (serde_json::from_str(&text).unwrap_or_default(), n)).collect();
     // Records without a value come last.

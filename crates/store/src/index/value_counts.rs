@@ -1,0 +1,153 @@
+//! How often the values at a path occur in the records found, from terms and columns.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Number, Value as Json};
+use tantivy::columnar::{Column, DynamicColumn};
+
+use super::condition::Segment;
+use super::found::Found;
+use super::set::Set;
+use super::terms::{self, Tag};
+use super::values::each_value;
+use crate::distinct::number_text;
+use crate::value_counts::{Field, ValueCounts, day_of};
+use crate::{Path, Result, StoreError};
+
+/// Number of records up to which their bodies are read instead of all terms of a path.
+const FEW_RECORDS: u64 = 2_000;
+
+impl Found<'_> {
+    /// Counts the values of fields and passes the bodies of records changed since the index's commit, which are not
+    /// counted, to `visit`. `None` where the bodies of all records found should be read instead.
+    ///
+    /// Errors: a field has more than `most` values.
+    pub(crate) fn count_values(
+        &self,
+        fields: &[Field],
+        most: u64,
+        visit: &mut dyn FnMut(&Json),
+    ) -> Result<Option<Vec<ValueCounts>>> {
+        if self.count() <= FEW_RECORDS {
+            return Ok(None);
+        }
+        let mut all = Vec::with_capacity(fields.len());
+        for field in fields {
+            if !terms::is_indexed(self.kind, &field.path) {
+                return Ok(None);
+            }
+            let mut counts = ValueCounts::default();
+            for (segment, set) in &self.segments {
+                if !segment.can_count(&field.path, set)? {
+                    return Ok(None);
+                }
+                segment.count_values(field, set, &mut counts)?;
+                if most < counts.n_records.len() as u64 {
+                    return Err(StoreError::Query(format!(
+                        "{:?} has more than {most} values here; narrow the search down",
+                        field.path
+                    )));
+                }
+            }
+            all.push(counts);
+        }
+        self.tail.iter().for_each(|it| visit(&it.body));
+        Ok(Some(all))
+    }
+}
+
+impl Segment<'_> {
+    /// Returns whether terms and columns hold whole the values that the documents of a set have at a path.
+    fn can_count(&self, path: &Path, set: &Set) -> Result<bool> {
+        let steps = path.as_steps();
+        for n in 1..steps.len() {
+            let way = terms::term(&terms::path_bytes(&steps[..n]), Tag::List, &[]);
+            if !self.with_term(&way)?.and(set).is_empty() {
+                return Ok(false);
+            }
+        }
+        let at = terms::path_bytes(steps);
+        for tag in [Tag::Object, Tag::Objects, Tag::Nested] {
+            if !self.with_term(&terms::term(&at, tag, &[]))?.and(set).is_empty() {
+                return Ok(false);
+            }
+        }
+        let long = self.with_long_text(path, "")?.and(set);
+        // A text may occur several times in a list, but counts once.
+        Ok(self.has_all_terms() && self.has_exact_numbers(path)? && long.and(&self.lists(path)?).is_empty())
+    }
+
+    fn count_values(&self, field: &Field, set: &Set, counts: &mut ValueCounts) -> Result<()> {
+        let path = &field.path;
+        let mut known = self.lists(path)?.and(set);
+        for (value, of_value) in ["false", "true"].into_iter().zip(self.booleans(path)?) {
+            let of_value = of_value.and(set);
+            counts.add(value.to_owned(), of_value.len());
+            known.add(&of_value);
+        }
+        for column in self.number_columns(path)? {
+            match column {
+                DynamicColumn::I64(column) => {
+                    count_numbers(&column, set, |it| Some(it.into()), counts, &mut known);
+                }
+                DynamicColumn::F64(column) => {
+                    count_numbers(&column, set, Number::from_f64, counts, &mut known);
+                }
+                _ => {}
+            }
+        }
+        let (mut docs, mut day) = (Vec::new(), String::new());
+        let prefix = terms::term(&terms::path_bytes(path.as_steps()), Tag::Text, &[]);
+        self.each_term(&prefix, &[], None, |text, info| {
+            let text = String::from_utf8_lossy(text);
+            if !field.by_day {
+                docs.clear();
+            } else if day != day_of(&text) {
+                // Texts come in order: those of a day are next to each other.
+                counts.add_docs(std::mem::take(&mut day), &mut docs);
+                day_of(&text).clone_into(&mut day);
+            }
+            self.each_of(info, |doc| docs.extend(Some(doc).filter(|it| set.has(*it))))?;
+            docs.iter().for_each(|doc| known.insert(*doc));
+            if !field.by_day {
+                counts.add_docs(Json::from(text).to_string(), &mut docs);
+            }
+            Ok(())
+        })?;
+        counts.add_docs(day, &mut docs);
+        let long = self.with_long_text(path, "")?.and(set);
+        known.add(&long);
+        let shared = Mutex::new(&mut *counts);
+        let visit = |text: &str| {
+            let key = if field.by_day { day_of(text).to_owned() } else { Json::from(text).to_string() };
+            shared.lock().unwrap_or_else(PoisonError::into_inner).add(key, 1);
+            false
+        };
+        self.tested_long_texts(path, &visit, &long)?;
+        counts.n_without += set.len() - known.len();
+        Ok(())
+    }
+}
+
+/// Counts the numbers of a column, each once a document.
+fn count_numbers<T>(
+    column: &Column<T>,
+    set: &Set,
+    number: impl Fn(T) -> Option<Number>,
+    counts: &mut ValueCounts,
+    known: &mut Set,
+) where
+    T: PartialOrd + Copy + Default + std::fmt::Debug + Send + Sync + 'static,
+{
+    let mut texts: HashMap<String, (u64, u32)> = HashMap::new();
+    each_value(column, set, |doc, it| {
+        let Some(number) = number(it) else { return };
+        known.insert(doc);
+        let (n, last) = texts.entry(number_text(&number)).or_insert((0, u32::MAX));
+        if std::mem::replace(last, doc) != doc {
+            *n += 1;
+        }
+    });
+    texts.into_iter().for_each(|(text, (n, _))| counts.add(text, n));
+}
