@@ -67,7 +67,7 @@ use self::layout::Layout;
 use self::lists::known::Known;
 pub(crate) use self::lists::{browse, list_traits};
 pub(crate) use self::order::{ORDERS, SortBy};
-pub(crate) use self::terms::{EXACT, is_indexed};
+pub(crate) use self::terms::is_indexed;
 use crate::session::Session;
 use crate::{Kind, Result, StoreError};
 

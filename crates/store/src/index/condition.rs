@@ -30,8 +30,9 @@ use super::decoded::{Decoded, What};
 use super::hashes::Hashes;
 use super::layout::Layout;
 use super::set::Set;
-use super::terms::{self, EXACT, TEXT_BYTES, Tag, TextTerm, after};
+use super::terms::{self, TEXT_BYTES, Tag, TextTerm, after};
 use super::words::Words;
+use crate::field_values::EXACT;
 use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
 
 /// Number of documents below which a pattern is decided on their bodies rather than on all texts of the path.

@@ -12,7 +12,7 @@ use super::lists::snapshot_of;
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
-use crate::distinct::{Values, number_text};
+use crate::field_values::{Values, number_text};
 use crate::{Kind, Path, Result, View};
 
 /// Maximum number of records without terms, whose bodies are read.

@@ -10,11 +10,11 @@ use tantivy::schema::{
 };
 
 use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
-use super::terms::{self, EXACT, Sink};
+use super::terms::{self, Sink};
 use crate::cell::Cell;
 use crate::columns::one_columns;
-use crate::distinct::VALUE_BYTES;
 use crate::document::{Taken, searched_text_of};
+use crate::field_values::{EXACT, VALUE_BYTES};
 use crate::lists::entries_of;
 use crate::postgres::words::folded;
 use crate::{Kind, Path, Result, StoreError, Text, Type, fold};

@@ -13,12 +13,12 @@ use super::rank::{
     BOOLEAN, LIST, LIST_BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, is_text,
     real_rank,
 };
-use super::terms::EXACT;
 use super::texts::{Texts, Top, window};
 use super::values::STEP_DOCS;
 use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::eval::value_at;
+use crate::field_values::EXACT;
 use crate::{Direction, Path, Result, Type};
 
 /// Maximum number of sort columns.

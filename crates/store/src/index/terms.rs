@@ -238,9 +238,6 @@ pub(super) fn is_member_indexed(kind: &Kind, member: &str) -> bool {
     kind.search != Search::Declared || kind.columns.iter().any(|it| it.path.split('.').next() == Some(member))
 }
 
-/// Integers below this are exactly represented by a 64-bit float.
-pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
-
 /// Returns the beginning of a text, at most so many bytes, cut at a character boundary.
 pub(super) fn cut(text: &str, most: usize) -> &str {
     if text.len() <= most {

@@ -11,8 +11,7 @@ use super::found::Found;
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
-use crate::distinct::number_text;
-use crate::value_counts::{Field, ValueCounts, day_of};
+use crate::field_values::{Field, ValueCounts, day_of, number_text};
 use crate::{Path, Result, StoreError};
 
 /// Number of records up to which their bodies are read instead of all terms of a path.
@@ -39,10 +38,9 @@ impl Found<'_> {
             }
             let mut counts = ValueCounts::default();
             for (segment, set) in &self.segments {
-                if !segment.can_count(&field.path, set)? {
+                if !segment.can_count(&field.path, set)? || !segment.count_values(field, set, &mut counts)? {
                     return Ok(None);
                 }
-                segment.count_values(field, set, &mut counts)?;
                 if most < counts.n_records.len() as u64 {
                     return Err(StoreError::Query(format!(
                         "{:?} has more than {most} values here; narrow the search down",
@@ -78,7 +76,8 @@ impl Segment<'_> {
         Ok(self.has_all_terms() && self.has_exact_numbers(path)? && long.and(&self.lists(path)?).is_empty())
     }
 
-    fn count_values(&self, field: &Field, set: &Set, counts: &mut ValueCounts) -> Result<()> {
+    /// Adds the values of the documents of a set; false if a text is too long to be stored.
+    fn count_values(&self, field: &Field, set: &Set, counts: &mut ValueCounts) -> Result<bool> {
         let path = &field.path;
         let mut known = self.lists(path)?.and(set);
         for (value, of_value) in ["false", "true"].into_iter().zip(self.booleans(path)?) {
@@ -108,8 +107,12 @@ impl Segment<'_> {
                 counts.add_docs(std::mem::take(&mut day), &mut docs);
                 day_of(&text).clone_into(&mut day);
             }
-            self.each_of(info, |doc| docs.extend(Some(doc).filter(|it| set.has(*it))))?;
-            docs.iter().for_each(|doc| known.insert(*doc));
+            self.each_of(info, |doc| {
+                if set.has(doc) {
+                    docs.push(doc);
+                    known.insert(doc);
+                }
+            })?;
             if !field.by_day {
                 counts.add_docs(Json::from(text).to_string(), &mut docs);
             }
@@ -124,9 +127,9 @@ impl Segment<'_> {
             shared.lock().unwrap_or_else(PoisonError::into_inner).add(key, 1);
             false
         };
-        self.tested_long_texts(path, &visit, &long)?;
+        let (_, unknown) = self.tested_long_texts(path, &visit, &long)?;
         counts.n_without += set.len() - known.len();
-        Ok(())
+        Ok(unknown.is_empty())
     }
 }
 

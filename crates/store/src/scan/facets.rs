@@ -12,10 +12,10 @@ use crate::cell::Cell;
 use crate::columns::many_table;
 use crate::counters::{ALL_CLASSES, is_behind};
 use crate::document::{count as count_values, day_text};
+use crate::field_values::{Field, ValueCounts};
 use crate::index::Extent;
 use crate::row::Row;
 use crate::session::{Flavour, State};
-use crate::value_counts::{Field, ValueCounts};
 use crate::whole_lists;
 use crate::{Arity, Column, Counts, FacetCount, Path, Result, Type, View};
 

@@ -28,8 +28,7 @@ pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText)
 
 /// Answers with `[{"type":[{"_id":"raw","count":3}],…,"all":[{"totalSets":4}]}]` for the facets that the request names.
 ///
-/// Facets that the kind declares and other fields that it knows are counted.
-/// Names that are not fields are left out.
+/// Facets that the kind declares are counted, as are other fields that it knows. Names that are not fields are left out.
 pub(crate) async fn answer_facets(
     asker: &Asker,
     query: &QueryText,

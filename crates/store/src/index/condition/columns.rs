@@ -7,11 +7,11 @@ use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 use super::span::Span;
 use super::{Bounds, Segment, failed};
 use crate::columns::one_columns;
+use crate::field_values::EXACT;
 use crate::index::ascending::Ascending;
 use crate::index::codes::{Codes, WholeNumbers};
 use crate::index::layout::{INSTANTS, NUMBERS, column_name, path_column_name};
 use crate::index::set::Set;
-use crate::index::terms::EXACT;
 use crate::index::values::each_value;
 use crate::{End, Path, Result, Type, Value};
 

@@ -3,9 +3,10 @@
 use tantivy::columnar::{ColumnIndex, DynamicColumn};
 
 use super::{Segment, bytes, each_posting, failed};
+use crate::field_values::EXACT;
 use crate::index::layout::{NUMBERS, first_column_name, path_column_name};
 use crate::index::set::Set;
-use crate::index::terms::{self, BEGIN_BYTES, EXACT, First, Tag};
+use crate::index::terms::{self, BEGIN_BYTES, First, Tag};
 use crate::index::texts::Texts;
 use crate::{Path, Result};
 

@@ -1,0 +1,112 @@
+//! The values of fields: how they are written, and which of them are kept.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::{Number, Value as Json};
+
+use crate::Path;
+use crate::eval::any_value;
+
+/// Integers below this are exactly represented by a 64-bit float.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Maximum length in bytes of a text that counts as a value.
+pub(crate) const VALUE_BYTES: usize = 64 << 10;
+
+/// Returns a number as it is written as a value: as an integer if it is one.
+pub fn number_text(number: &Number) -> String {
+    match number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < EXACT) {
+        Some(whole) => (whole as i64).to_string(),
+        None => number.to_string(),
+    }
+}
+
+/// The first of the values that fit.
+pub(crate) struct Values<'f> {
+    fits: &'f (dyn Fn(&str) -> bool + Sync),
+    n_most: usize,
+    first: BTreeSet<String>,
+}
+
+impl<'f> Values<'f> {
+    pub(crate) fn of(n_most: usize, fits: &'f (dyn Fn(&str) -> bool + Sync)) -> Self {
+        Self { fits, n_most, first: BTreeSet::new() }
+    }
+
+    pub(crate) fn into_first(self) -> BTreeSet<String> {
+        self.first
+    }
+
+    /// Returns whether a value, and all after it, are behind those that are wanted.
+    pub(crate) fn is_behind(&self, value: &str) -> bool {
+        self.first.len() == self.n_most && self.first.last().is_none_or(|last| last.as_str() < value)
+    }
+
+    /// Returns whether a value is missing.
+    pub(crate) fn lacks(&self, value: &str) -> bool {
+        !self.is_behind(value) && !self.first.contains(value) && (self.fits)(value)
+    }
+
+    /// Adds a value if it is missing.
+    pub(crate) fn add(&mut self, value: &str) {
+        if self.lacks(value) {
+            self.first.insert(value.to_owned());
+            if self.n_most < self.first.len() {
+                self.first.pop_last();
+            }
+        }
+    }
+
+    /// Adds the values at a path of a body.
+    pub(crate) fn add_of(&mut self, body: &Json, path: &Path) {
+        any_value(body, path.as_steps(), &mut |value| {
+            match value {
+                Json::String(text) if text.len() <= VALUE_BYTES => self.add(text),
+                Json::Bool(it) => self.add(if *it { "true" } else { "false" }),
+                Json::Number(number) => self.add(&number_text(number)),
+                _ => {}
+            }
+            false
+        });
+    }
+}
+
+/// A field whose values are counted.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// The path of its values.
+    pub path: Path,
+    /// Whether of a text only its first ten bytes count: the day of a point in time.
+    pub by_day: bool,
+}
+
+/// Returns the part of a text that counts where days are counted.
+pub(crate) fn day_of(text: &str) -> &str {
+    text.get(..10).unwrap_or(text)
+}
+
+/// How often the values of a field occur.
+#[derive(Debug, Default)]
+pub struct ValueCounts {
+    /// The number of records by value, which is written as JSON; by the day itself where days are counted. A record
+    /// counts once for each value that it has.
+    pub n_records: HashMap<String, u64>,
+    /// The number of records that have neither a value nor a list at the path.
+    pub n_without: u64,
+}
+
+impl ValueCounts {
+    pub(crate) fn add(&mut self, value: String, n_records: u64) {
+        if n_records != 0 {
+            *self.n_records.entry(value).or_default() += n_records;
+        }
+    }
+
+    /// Adds a value of these documents, which are taken out; each counts once.
+    pub(crate) fn add_docs(&mut self, value: String, docs: &mut Vec<u32>) {
+        docs.sort_unstable();
+        docs.dedup();
+        self.add(value, docs.len() as u64);
+        docs.clear();
+    }
+}
