@@ -9,22 +9,24 @@ use crate::lists::{Browsed, ListEntry, ListPlace, Listed, Wanted, entries_of};
 use crate::{Expr, Kind, Query, Result, StoreError, View, explain};
 
 impl View<'_> {
-    /// Returns the wanted entries around a position of a list. Not for kinds whose records only some users may see.
+    /// Returns the wanted entries around a position of a list, those of records that satisfy `of`. Not for kinds whose
+    /// records only some users may see.
     ///
     /// Errors: the kind declares no such list.
     pub fn browse(
         &mut self,
         kind: &'static Kind,
         list: &str,
+        of: &Expr,
         place: &ListPlace,
         mut wanted: Wanted<'_>,
     ) -> Result<Browsed> {
         let number = list_number(kind, list)?;
-        if let Some(browsed) = crate::index::browse(self, kind, number, place, &mut wanted)? {
+        if let Some(browsed) = crate::index::browse(self, kind, number, of, place, &mut wanted)? {
             explain::note(|| format!("{} list {list}: terms of the search index", kind.name));
             return Ok(browsed);
         }
-        let browsed = self.browse_bodies(kind, number, place, &mut wanted);
+        let browsed = self.browse_bodies(kind, number, of, place, &mut wanted);
         explain::note(|| format!("{} list {list}: all bodies read", kind.name));
         browsed
     }
@@ -34,12 +36,13 @@ impl View<'_> {
         &mut self,
         kind: &'static Kind,
         number: usize,
+        of: &Expr,
         place: &ListPlace,
         wanted: &mut Wanted<'_>,
     ) -> Result<Browsed> {
         let mut window = Window::of(place);
         let mut known = BTreeSet::new();
-        self.each_entry(kind, number, |entry, id| {
+        self.each_entry(kind, number, of, |entry, id| {
             if wanted.has_traits(&entry.traits) && wanted.has(|| entry.apart.clone(), &entry.traits) {
                 known.insert(hash(&entry));
                 window.add(entry, id);
@@ -48,17 +51,23 @@ impl View<'_> {
         Ok(window.finish(known.len() as u64))
     }
 
-    /// Returns the different traits of a list's entries, each with the number of entries that have it.
+    /// Returns the different traits of a list's entries, each with the number of entries that have it, of records that
+    /// satisfy `of`.
     ///
     /// Errors: the kind declares no such list.
-    pub fn list_traits(&mut self, kind: &'static Kind, list: &str) -> Result<BTreeMap<String, u64>> {
+    pub fn list_traits(
+        &mut self,
+        kind: &'static Kind,
+        list: &str,
+        of: &Expr,
+    ) -> Result<BTreeMap<String, u64>> {
         let number = list_number(kind, list)?;
-        if let Some(counts) = crate::index::list_traits(self, kind, number)? {
+        if let Some(counts) = crate::index::list_traits(self, kind, number, of)? {
             explain::note(|| format!("{} list {list}: columns of the search index", kind.name));
             return Ok(counts);
         }
         let mut counts: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-        self.each_entry(kind, number, |entry, _| {
+        self.each_entry(kind, number, of, |entry, _| {
             let hash = hash(&entry);
             counts.entry(entry.traits).or_default().insert(hash);
         })?;
@@ -66,15 +75,16 @@ impl View<'_> {
         Ok(counts.into_iter().map(|(traits, known)| (traits, known.len() as u64)).collect())
     }
 
-    /// Passes the entries of all bodies to `visit`, with the id of their record.
+    /// Passes the entries of the bodies that satisfy `of` to `visit`, with the id of their record.
     fn each_entry(
         &mut self,
         kind: &'static Kind,
         list: usize,
+        of: &Expr,
         mut visit: impl FnMut(ListEntry, &str),
     ) -> Result<()> {
         let entries = kind.lists[list].entries;
-        self.for_each_body(kind, &Query::filter(Expr::All), |id, body| {
+        self.for_each_body(kind, &Query::filter(of.clone()), |id, body| {
             entries_of(entries, &body).into_iter().for_each(|it| visit(it, id));
             ControlFlow::Continue(())
         })

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use serde_json::Value as Json;
 
 use crate::field_values::{Field, ValueCounts, Values};
+use crate::parts::Parts;
 use crate::scan::Scan;
-use crate::{Expr, Kind, Path, Query, Result, View, explain};
+use crate::{Expr, Kind, Path, Query, Result, StoreError, View, explain};
 
 impl View<'_> {
     /// Returns the different values at a path: texts of up to 64 KB, numbers and booleans; of a list, those of its
@@ -33,9 +34,9 @@ impl View<'_> {
         Ok(values.into_first())
     }
 
-    /// Counts the values of fields in the records that satisfy a condition. Records that the search index does not hold
-    /// are not counted: their bodies are passed to `visit`. `None` where the index cannot count, as for values that are
-    /// objects, or should not, as for few records: their bodies are to be read instead.
+    /// Counts the values of fields in the records that satisfy a condition. Records that the search index does not count
+    /// are passed to `visit`, as the members of their bodies that the fields are in: those changed since its commit, and
+    /// all of them if they are few, or where some values are objects or below lists.
     ///
     /// Errors: a field has more values than a list answer may have rows.
     pub fn count_values(
@@ -44,7 +45,16 @@ impl View<'_> {
         filter: &Expr,
         fields: &[Field],
         visit: &mut dyn FnMut(&Json),
-    ) -> Result<Option<Vec<ValueCounts>>> {
-        Scan::of(self, kind, &Query::filter(filter.clone()))?.count_values(self, fields, visit)
+    ) -> Result<Vec<ValueCounts>> {
+        let query = Query::filter(filter.clone());
+        if let Some(counts) = Scan::of(self, kind, &query)?.count_values(self, fields, visit)? {
+            return Ok(counts);
+        }
+        let parts = Parts::default().with(fields.iter().map(|it| &it.path));
+        self.try_for_each(kind, &query, |record| {
+            visit(&record.json_of(&parts)?);
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(fields.iter().map(|_| ValueCounts::default()).collect())
     }
 }

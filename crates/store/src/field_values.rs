@@ -72,7 +72,7 @@ impl<'f> Values<'f> {
 }
 
 /// A field whose values are counted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// The path of its values.
     pub path: Path,

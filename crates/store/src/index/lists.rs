@@ -15,12 +15,12 @@ use self::walk::{Lists, Other, Part, Passing, Way};
 use super::Snapshot;
 use super::condition::{Segment, failed};
 use super::entries::{BEHIND, END, group_of, parts_bytes, parts_of};
-use super::found::parse;
+use super::found::{Decider, Extent, parse};
 use super::layout::KEY;
 use super::terms;
 use crate::lists::{Wanted, entries_of};
 use crate::session::State;
-use crate::{Browsed, Kind, ListPlace, Listed, Result, View};
+use crate::{Browsed, Expr, Kind, ListPlace, Listed, Result, View};
 
 /// Maximum number of records without terms for their entries, which are decided on their bodies.
 const UNLISTED_RECORDS: u64 = 5_000;
@@ -30,11 +30,12 @@ pub(crate) fn browse(
     view: &mut View<'_>,
     kind: &'static Kind,
     list: usize,
+    of: &Expr,
     place: &ListPlace,
     wanted: &mut Wanted<'_>,
 ) -> Result<Option<Browsed>> {
     let Some(snapshot) = snapshot_of(view, kind) else { return Ok(None) };
-    let Some(lists) = Lists::of(&snapshot, view, kind, list)? else { return Ok(None) };
+    let Some(lists) = Lists::of(&snapshot, view, kind, list, of)? else { return Ok(None) };
     let selected: Vec<bool> = lists.traits.iter().map(|it| wanted.has_traits(it)).collect();
     let after = lists.side(view, place, Way::Forward, &selected, wanted)?;
     let before = lists.side(view, place, Way::Backward, &selected, wanted)?;
@@ -47,9 +48,10 @@ pub(crate) fn list_traits(
     view: &mut View<'_>,
     kind: &'static Kind,
     list: usize,
+    of: &Expr,
 ) -> Result<Option<BTreeMap<String, u64>>> {
     let Some(snapshot) = snapshot_of(view, kind) else { return Ok(None) };
-    let Some(lists) = Lists::of(&snapshot, view, kind, list)? else { return Ok(None) };
+    let Some(lists) = Lists::of(&snapshot, view, kind, list, of)? else { return Ok(None) };
     let mut found = BTreeMap::new();
     for (number, traits) in lists.traits.iter().enumerate() {
         let n_entries = lists.count(view, number)?;
@@ -73,8 +75,15 @@ impl<'s> Lists<'s> {
         view: &mut View<'_>,
         kind: &'static Kind,
         number: usize,
+        of: &Expr,
     ) -> Result<Option<Self>> {
         let Some(tail) = snapshot.tail(view, kind)? else { return Ok(None) };
+        let is_filtered = !matches!(of, Expr::All);
+        let mut satisfying = Vec::new();
+        if is_filtered {
+            let Some(found) = snapshot.find(view, kind, of, None, Extent::All)? else { return Ok(None) };
+            satisfying.extend(found.segments.into_iter().map(|it| it.1));
+        }
         let entries = kind.lists[number].entries;
         let mut others: Vec<Other> = Vec::new();
         let mut add = |id: &str, bytes: &[u8]| -> Result<()> {
@@ -87,14 +96,20 @@ impl<'s> Lists<'s> {
             }));
             Ok(())
         };
+        let decider = Decider::of(kind, of);
         for row in &tail.rows {
-            add(&row.id, &row.body)?;
+            if decider.holds(of, &row.id, &row.body, &parse(kind, &row.id, &row.body)?)? {
+                add(&row.id, &row.body)?;
+            }
         }
         let mut parts = Vec::new();
-        for reader in snapshot.searcher.segment_readers() {
+        for (at, reader) in snapshot.searcher.segment_readers().iter().enumerate() {
             let segment =
                 Segment::new(&snapshot.searcher, reader, &snapshot.layout, &snapshot.decoded, kind)?;
             let mut within = tail.unchanged_in(&segment)?;
+            if let Some(set) = satisfying.get(at) {
+                within = within.and(set);
+            }
             let unlisted = segment.with_term(&terms::unlisted_term())?;
             let unlisted = unlisted.or(&segment.with_term(&terms::beyond_term())?).and(&within);
             if UNLISTED_RECORDS < unlisted.len() {
@@ -121,7 +136,7 @@ impl<'s> Lists<'s> {
             part.traits = own.iter().filter_map(|it| traits.binary_search(it).ok()).collect();
         }
         let is_current = tail.rows.is_empty() && tail.deleted.is_empty();
-        Ok(Some(Self { snapshot, kind, number, traits, parts, others, is_current }))
+        Ok(Some(Self { snapshot, kind, number, is_filtered, traits, parts, others, is_current }))
     }
 
     /// Returns the entries nearest to a position on one side, one more than wanted, in order.

@@ -81,7 +81,7 @@ impl Scan {
         Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Counts the values of fields by the search index, as [`View::count_values`].
+    /// Counts the values of fields by the search index, as [`View::count_values`]; `None` where it cannot.
     pub(crate) fn count_values(
         &self,
         view: &mut View<'_>,

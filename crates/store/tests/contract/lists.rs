@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pinakes_store::{Browsed, Kind, ListPlace, Listed, Result, Tenant, View, Wanted};
+use pinakes_store::{Browsed, Expr, Kind, ListPlace, Listed, Result, Tenant, View, Wanted, matches};
 use serde_json::{Value, json};
 
 use crate::engines::{engines, read, write};
@@ -67,13 +67,15 @@ impl Filter {
         }
     }
 
-    fn browse(self, view: &mut View<'_>, list: &str, place: &ListPlace) -> Result<Browsed> {
+    fn browse(self, view: &mut View<'_>, list: &str, of: &Expr, place: &ListPlace) -> Result<Browsed> {
         match self {
-            Self::Nothing => view.browse(&BOOK, list, place, Wanted::All),
-            Self::Traits(traits) => view.browse(&BOOK, list, place, Wanted::Traits(&mut |it| it == traits)),
+            Self::Nothing => view.browse(&BOOK, list, of, place, Wanted::All),
+            Self::Traits(traits) => {
+                view.browse(&BOOK, list, of, place, Wanted::Traits(&mut |it| it == traits))
+            }
             Self::Apart(apart) => {
                 let fits = &mut |it: &str, _: &str| it == apart;
-                view.browse(&BOOK, list, place, Wanted::Entries { condition: apart, fits })
+                view.browse(&BOOK, list, of, place, Wanted::Entries { condition: apart, fits })
             }
         }
     }
@@ -81,46 +83,57 @@ impl Filter {
 
 #[track_caller]
 fn check(tenant: &Tenant, books: &Books, engine: &str) {
-    for list in ["names", "subjects"] {
-        let all = all(books, list);
-        let filters = [
-            Filter::Nothing,
-            Filter::Traits("[\"type.1\",null,true]"),
-            Filter::Traits(""),
-            Filter::Traits("none"),
-            Filter::Apart("1"),
-        ];
-        for filter in filters {
-            let mut expected = all.clone();
-            expected.retain(|it| filter.has(it));
-            for key in ["", "ename 045", "ename 045x", "subject 2", "z"] {
-                for is_behind in [true, false] {
-                    check_at(tenant, &expected, list, filter, key, is_behind, engine);
-                }
+    let some = (10..25).map(|n| format!("Subject {n}").into()).collect();
+    for of in [Expr::All, Expr::In("subjects".into(), some), Expr::Is("subjects".into(), "none".into())] {
+        let books: Books =
+            books.iter().filter(|it| matches(&of, it.1)).map(|(id, it)| (id.clone(), it.clone())).collect();
+        for list in ["names", "subjects"] {
+            check_list(tenant, &books, list, &of, engine);
+        }
+    }
+}
+
+/// Compares a list of the records that satisfy `of`, which are `books`.
+#[track_caller]
+fn check_list(tenant: &Tenant, books: &Books, list: &str, of: &Expr, engine: &str) {
+    let all = all(books, list);
+    let filters = [
+        Filter::Nothing,
+        Filter::Traits("[\"type.1\",null,true]"),
+        Filter::Traits(""),
+        Filter::Traits("none"),
+        Filter::Apart("1"),
+    ];
+    for filter in filters {
+        let mut expected = all.clone();
+        expected.retain(|it| filter.has(it));
+        for key in ["", "ename 045", "ename 045x", "subject 2", "z"] {
+            for is_behind in [true, false] {
+                check_at(tenant, &expected, (list, of), filter, (key, is_behind), engine);
             }
         }
-        let mut by_traits: BTreeMap<String, u64> = BTreeMap::new();
-        all.into_iter().for_each(|it| *by_traits.entry(it.0.2).or_default() += 1);
-        let found = read(tenant, |view| view.list_traits(&BOOK, list));
-        assert_eq!(found, by_traits, "{engine} {list}");
     }
+    let mut by_traits: BTreeMap<String, u64> = BTreeMap::new();
+    all.into_iter().for_each(|it| *by_traits.entry(it.0.2).or_default() += 1);
+    let (name, condition) = (list.to_owned(), of.clone());
+    let found = read(tenant, move |view| view.list_traits(&BOOK, &name, &condition));
+    assert_eq!(found, by_traits, "{engine} {list} {of:?}");
 }
 
 #[track_caller]
 fn check_at(
     tenant: &Tenant,
     expected: &[Entry],
-    list: &str,
+    (list, of): (&str, &Expr),
     filter: Filter,
-    key: &str,
-    is_behind: bool,
+    (key, is_behind): (&str, bool),
     engine: &str,
 ) {
     let place = ListPlace { key: key.to_owned(), is_behind, n_before: 3, n_after: 4, n_skipped: 0 };
-    let found = read(tenant, |view| filter.browse(view, list, &place));
+    let found = read(tenant, |view| filter.browse(view, list, of, &place));
     let split =
         expected.partition_point(|it| if is_behind { it.0.0.as_str() < key } else { it.0.0.as_str() <= key });
-    let what = format!("{engine} {list} {filter:?} {key:?} {is_behind}");
+    let what = format!("{engine} {list} {of:?} {filter:?} {key:?} {is_behind}");
     let compare = |found: &[Listed], expected: &[Entry]| {
         assert_eq!(found.len(), expected.len(), "{what}");
         for (found, ((key, apart, traits), (records, gathered))) in found.iter().zip(expected) {
@@ -135,7 +148,7 @@ fn check_at(
     compare(&found.after, &expected[split..(split + 5).min(expected.len())]);
     assert_eq!(found.n_entries, expected.len() as u64, "{what}");
     let place = ListPlace { n_before: 0, n_skipped: 9, ..place };
-    let found = read(tenant, |view| filter.browse(view, list, &place));
+    let found = read(tenant, |view| filter.browse(view, list, of, &place));
     let from = (split + 9).min(expected.len());
     compare(&found.after, &expected[from..(from + 5).min(expected.len())]);
 }

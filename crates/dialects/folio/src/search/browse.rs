@@ -70,6 +70,7 @@ async fn browse(call: Call, list: &'static List) -> Answer {
         (true, false) => (of_size(limit), 0),
         _ => (0, of_size(limit)),
     };
+    let (rest, of) = list.separated(rest)?;
     let option = call.param("option").to_owned();
     let read = move |view: &mut View<'_>| list.types(view, &option);
     let types = call.db().read(Weight::Point, read).await?;
@@ -102,7 +103,7 @@ async fn browse(call: Call, list: &'static List) -> Answer {
                 condition if is_about_text => Wanted::Entries { condition, fits: &mut has },
                 _ => Wanted::Traits(&mut has_traits),
             };
-            view.browse(&(list.of)().kind, list.name, &place, wanted)
+            view.browse(&(list.of)().kind, list.name, &of, &place, wanted)
         };
         // A position requested with `<=` alone is the last entry of those before it.
         let found = match (includes, n_after) {

@@ -1,13 +1,12 @@
 //! `fullfacet` and `metadataKeys` (section 4.5 of the contract).
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use axum::extract::State;
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{
-    Arity, Counts, Expr, FacetCount, Field, Kind, Query, StoreError, Type, View, Weight, number_text,
+    Arity, Counts, Expr, FacetCount, Field, Kind, StoreError, Type, View, Weight, number_text,
 };
 use serde_json::{Map, Value, json};
 
@@ -107,14 +106,8 @@ fn count_fields(
             add_values(body, name, field.by_day, counts);
         }
     };
-    let Some(of_index) = view.count_values(kind, condition, &fields, &mut add)? else {
-        view.for_each_body(kind, &Query::filter(condition.clone()), |_, body| {
-            add(&body);
-            ControlFlow::Continue(())
-        })?;
-        return Ok(counts.into_iter().map(buckets).collect());
-    };
-    for ((field, counts), found) in fields.iter().zip(&mut counts).zip(of_index) {
+    let counted = view.count_values(kind, condition, &fields, &mut add)?;
+    for ((field, counts), found) in fields.iter().zip(&mut counts).zip(counted) {
         for (value, n) in found.n_records {
             let value = if field.by_day { day(&value).to_string() } else { value };
             *counts.entry(value).or_default() += n;

@@ -4,6 +4,7 @@
 //! The entries of a whole snapshot are counted once, where possible from those of an earlier one. Records changed since are
 //! then told from it by looking up the hashes of their entries, so that a change does not cost another count.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -32,9 +33,8 @@ impl Lists<'_> {
             return all.map(|traits| self.count(view, traits)).sum();
         };
         let key = (self.number, (*condition).to_owned());
-        if self.is_current
-            && let Some(n) = self.known().selected.get(&key)
-        {
+        let is_kept = self.is_current && !self.is_filtered;
+        if is_kept && let Some(n) = self.known().selected.get(&key) {
             return Ok(*n);
         }
         let mut n = 0;
@@ -44,7 +44,7 @@ impl Lists<'_> {
             n += u64::from(is_wanted && self.is_there(passing)?);
             Ok(true)
         })?;
-        if self.is_current {
+        if is_kept {
             let mut known = self.known();
             if REMEMBERED <= known.selected.len() {
                 known.selected.clear();
@@ -58,6 +58,14 @@ impl Lists<'_> {
     pub(super) fn count(&self, view: &View<'_>, traits: usize) -> Result<u64> {
         let column = hash_column(self.number, &self.traits[traits]);
         let parts: Vec<&Part<'_>> = self.parts.iter().filter(|it| it.traits.contains(&traits)).collect();
+        if self.is_filtered {
+            let others = self.others.iter().filter(|it| it.traits == self.traits[traits]);
+            let mut all = vec![Hashes::of(others.map(|it| hash_of(&it.group)).collect())];
+            for part in &parts {
+                all.push(part.hashes_of(&column, &part.within)?);
+            }
+            return Ok(n_in_any(all.iter().map(|it| Cow::Borrowed(it.distinct())).collect()));
+        }
         let tally = self.tally(view, &parts, traits, &column)?;
         let taken = parts.iter().map(|it| it.hashes_of(&column, &it.changed)).collect::<Result<Vec<_>>>()?;
         let others = self.others.iter().filter(|it| it.traits == self.traits[traits]);

@@ -20,6 +20,8 @@ pub(super) struct Lists<'s> {
     pub(super) snapshot: &'s Snapshot,
     pub(super) kind: &'static Kind,
     pub(super) number: usize,
+    /// Whether only the entries of some records count.
+    pub(super) is_filtered: bool,
     /// All traits, in order.
     pub(super) traits: Vec<String>,
     pub(super) parts: Vec<Part<'s>>,

@@ -1,26 +1,20 @@
 //! Facets of the entries of lists (mod-search): how many contributors, subjects, classification numbers and call numbers
 //! have each value.
 //!
-//! They are counted on the entries of the search index. Only locations of call numbers are not in these: for them, items
-//! with call numbers are read.
+//! They are counted on the entries of the search index; call numbers by location on those of the items of each location.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 
-use pinakes_store::{Expr, Kind, ListPlace, Path, Query, View, Wanted, matches};
+use pinakes_store::{Expr, Kind, ListPlace, View, Wanted, matches};
 use serde_json::Value;
 
-use super::lists::{LISTS, List, mentions};
-use crate::inventory::items::ITEMS;
+use super::lists::{ITEM_LOCATION, LISTS, LOCATION, List};
 use crate::platform::cql::{self, Names, Node};
 use crate::platform::error::FolioError;
-use crate::platform::json::text_at;
+use crate::platform::limits::LOCATIONS;
 
 /// A kind for the entries of a list, which are not stored records.
 static ENTRY: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_entry") };
-
-/// The path of the location of a call number.
-const LOCATION: &str = "instances.locationId";
 
 /// Facets of a list's entries.
 pub(crate) struct EntryFacets {
@@ -73,14 +67,19 @@ impl EntryFacets {
         wanted: &[&'static str],
     ) -> Result<Vec<Counts>, FolioError> {
         let list = &LISTS[self.list];
+        let (rest, of) = list.separated(Some(condition.clone()))?;
         let names = Names { whole: list.whole, ..Names::PLAIN };
-        let fits = cql::meaning(condition, &ENTRY, &names, &mut |_| Ok::<_, FolioError>(None))?;
-        if wanted.contains(&LOCATION) || mentions(condition, &[LOCATION]) {
-            return of_items(view, list, &fits, wanted);
-        }
-        let condition =
-            Condition { fits, text: format!("{condition:?}"), is_about_text: list.has_to_look(condition) };
-        wanted.iter().map(|field| counted(view, list, &condition, field)).collect()
+        let fits = match &rest {
+            Some(rest) => cql::meaning(rest, &ENTRY, &names, &mut |_| Ok::<_, FolioError>(None))?,
+            None => Expr::All,
+        };
+        let is_about_text = rest.as_ref().is_some_and(|it| list.has_to_look(it));
+        let condition = Condition { fits, text: format!("{rest:?}"), is_about_text, of };
+        let count = |field: &&'static str| match *field {
+            LOCATION => by_location(view, list, &condition),
+            field => counted(view, list, &condition, field),
+        };
+        wanted.iter().map(count).collect()
     }
 }
 
@@ -91,6 +90,8 @@ struct Condition {
     text: String,
     /// Whether it depends on the text of an entry.
     is_about_text: bool,
+    /// What the records that have an entry satisfy.
+    of: Expr,
 }
 
 /// Counts the values of a field in the entries of a list that satisfy a condition.
@@ -100,65 +101,65 @@ fn counted(
     condition: &Condition,
     field: &str,
 ) -> Result<Counts, FolioError> {
-    let kind = &(list.of)().kind;
-    let by_traits = view.list_traits(kind, list.name)?;
+    let by_traits = view.list_traits(&(list.of)().kind, list.name, &condition.of)?;
+    let value_of = |traits: &str| value_at(&list.shape.told_by_traits(traits), field);
     let mut counts = Counts::new();
     if !condition.is_about_text {
         for (traits, n_entries) in by_traits {
             let told = list.shape.told_by_traits(&traits);
-            if let Some(value) = value_at(&told, field).filter(|_| matches(&condition.fits, &told)) {
+            if let Some(value) = value_of(&traits).filter(|_| matches(&condition.fits, &told)) {
                 *counts.entry(value).or_default() += n_entries;
             }
         }
         return Ok(counts);
     }
-    let value_of = |traits: &str| value_at(&list.shape.told_by_traits(traits), field);
     let values: BTreeSet<String> = by_traits.keys().filter_map(|it| value_of(it)).collect();
     for value in values {
-        let mut fits = |apart: &str, traits: &str| {
-            value_of(traits).as_ref() == Some(&value)
-                && matches(&condition.fits, &list.shape.told(apart, traits))
-        };
         let text = format!("{} and {field} {value}", condition.text);
-        let nowhere =
-            ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after: 0, n_skipped: 0 };
-        let wanted = Wanted::Entries { condition: &text, fits: &mut fits };
-        let n_entries = view.browse(kind, list.name, &nowhere, wanted)?.n_entries;
+        let has_it = |traits: &str| value_of(traits).as_ref() == Some(&value);
+        let n_entries = n_looked_at(view, list, condition, &text, has_it)?;
         counts.extend((0 < n_entries).then_some((value, n_entries)));
     }
     Ok(counts)
 }
 
-/// Counts the values of fields in the call numbers of items, which have a location each.
-fn of_items(
+/// Counts the entries of items that satisfy a condition, by their location.
+fn by_location(view: &mut View<'_>, list: &List, condition: &Condition) -> Result<Counts, FolioError> {
+    let kind = &(list.of)().kind;
+    let mut counts = Counts::new();
+    for location in view.distinct_values(kind, &ITEM_LOCATION.into(), LOCATIONS, &|_| true)? {
+        let is_there = Expr::Is(ITEM_LOCATION.into(), location.as_str().into());
+        let of = Expr::And(vec![condition.of.clone(), is_there]);
+        let of_location =
+            Condition { of, fits: condition.fits.clone(), text: condition.text.clone(), ..*condition };
+        let n_entries = if condition.is_about_text {
+            n_looked_at(view, list, &of_location, &condition.text, |_| true)?
+        } else {
+            let by_traits = view.list_traits(kind, list.name, &of_location.of)?.into_iter();
+            by_traits
+                .filter(|it| matches(&condition.fits, &list.shape.told_by_traits(&it.0)))
+                .map(|it| it.1)
+                .sum()
+        };
+        counts.extend((0 < n_entries).then_some((location, n_entries)));
+    }
+    Ok(counts)
+}
+
+/// Counts the entries that satisfy a condition and have certain traits, by looking at each. `text` identifies both.
+fn n_looked_at(
     view: &mut View<'_>,
     list: &List,
-    fits: &Expr,
-    wanted: &[&'static str],
-) -> Result<Vec<Counts>, FolioError> {
-    let mut seen: Vec<BTreeSet<(String, String, String)>> = vec![BTreeSet::new(); wanted.len()];
-    let has_number = Expr::Exists(Path::dotted("effectiveCallNumberComponents.callNumber"));
-    view.for_each_body(&ITEMS.kind, &Query::filter(has_number), |_, body| {
-        list.shape.hand_out((list.rows)(&body), &mut |entry| {
-            let mut told = list.shape.told(&entry.apart, &entry.traits);
-            if let Some(location) = text_at(&body, "effectiveLocationId") {
-                told["instances"]["locationId"] = location.into();
-            }
-            if matches(fits, &told) {
-                for (seen, field) in seen.iter_mut().zip(wanted) {
-                    let value = value_at(&told, field);
-                    seen.extend(value.map(|it| (it, entry.apart.clone(), entry.traits.clone())));
-                }
-            }
-        });
-        ControlFlow::Continue(())
-    })?;
-    let counts = seen.into_iter().map(|seen| {
-        let mut counts = Counts::new();
-        seen.into_iter().for_each(|(value, ..)| *counts.entry(value).or_default() += 1);
-        counts
-    });
-    Ok(counts.collect())
+    condition: &Condition,
+    text: &str,
+    has_traits: impl Fn(&str) -> bool,
+) -> Result<u64, FolioError> {
+    let mut fits = |apart: &str, traits: &str| {
+        has_traits(traits) && matches(&condition.fits, &list.shape.told(apart, traits))
+    };
+    let nowhere = ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after: 0, n_skipped: 0 };
+    let wanted = Wanted::Entries { condition: text, fits: &mut fits };
+    Ok(view.browse(&(list.of)().kind, list.name, &condition.of, &nowhere, wanted)?.n_entries)
 }
 
 fn value_at(entry: &Value, field: &str) -> Option<String> {

@@ -15,7 +15,7 @@ use crate::inventory::listed::{
 };
 use crate::platform::app::Call;
 use crate::platform::collection::Collection;
-use crate::platform::cql::Node;
+use crate::platform::cql::{self, Names, Node};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::listed::{Row, Shape};
@@ -38,11 +38,22 @@ pub(super) struct List {
     pub(super) rows: fn(&Value) -> Vec<Row>,
     /// The field of an entry with its type, for lists that can be limited to types.
     pub(super) type_field: &'static str,
+    /// Fields of the records that have an entry, by which entries can be selected.
+    pub(super) of_records: Names,
     /// Adds to an entry the data that is read only for entries that are shown.
     pub(super) complete: fn(&mut View<'_>, &mut Item) -> Result<(), FolioError>,
     /// Parts of the list.
     options: Options,
 }
+
+/// The path of the location of a call number.
+pub(super) const LOCATION: &str = "instances.locationId";
+/// Where items have it.
+pub(super) const ITEM_LOCATION: &str = "effectiveLocationId";
+
+/// Fields of the items that have a call number.
+const OF_ITEMS: Names =
+    Names { aliases: &[(LOCATION, ITEM_LOCATION)], whole: &[ITEM_LOCATION], ..Names::PLAIN };
 
 const CALL_NUMBER_TYPES: Options = &[
     ("all", &[]),
@@ -73,6 +84,7 @@ pub(super) static LISTS: [List; 6] = [
         shape: HEADINGS,
         rows: authorities,
         type_field: "",
+        of_records: Names::PLAIN,
         complete: PLAIN,
         options: &[],
     },
@@ -86,6 +98,7 @@ pub(super) static LISTS: [List; 6] = [
         shape: CONTRIBUTORS,
         rows: contributors,
         type_field: "",
+        of_records: Names::PLAIN,
         complete: PLAIN,
         options: &[],
     },
@@ -99,6 +112,7 @@ pub(super) static LISTS: [List; 6] = [
         shape: SUBJECTS,
         rows: subjects,
         type_field: "",
+        of_records: Names::PLAIN,
         complete: PLAIN,
         options: &[],
     },
@@ -112,6 +126,7 @@ pub(super) static LISTS: [List; 6] = [
         shape: CLASSIFICATIONS,
         rows: classifications,
         type_field: "classificationTypeId",
+        of_records: Names::PLAIN,
         complete: with_title,
         options: CLASSIFICATION_TYPES,
     },
@@ -125,6 +140,7 @@ pub(super) static LISTS: [List; 6] = [
         shape: CALL_NUMBERS,
         rows: call_numbers,
         type_field: "callNumberTypeId",
+        of_records: OF_ITEMS,
         complete: with_title,
         options: &[],
     },
@@ -138,6 +154,7 @@ pub(super) static LISTS: [List; 6] = [
         shape: CALL_NUMBERS,
         rows: call_numbers,
         type_field: "callNumberTypeId",
+        of_records: OF_ITEMS,
         complete: with_title,
         options: CALL_NUMBER_TYPES,
     },
@@ -149,6 +166,28 @@ impl List {
         mentions(condition, self.anchors) || mentions(condition, self.shape.others)
     }
 
+    /// Separates a condition on entries from that on the records that have them.
+    ///
+    /// Errors: 400 where both are joined by OR.
+    pub(super) fn separated(&self, condition: Option<Node>) -> Result<(Option<Node>, Expr), FolioError> {
+        let names: Vec<&str> = self.of_records.aliases.iter().map(|it| it.0).collect();
+        let mut of_records = Vec::new();
+        let rest = condition.and_then(|it| taken(it, &names, &mut of_records));
+        if rest.as_ref().is_some_and(|it| mentions(it, &names)) {
+            let names = names.join(", ");
+            return Err(FolioError::bad_request(format!(
+                "{names} can be joined with conditions on other fields by AND and NOT, not by OR"
+            )));
+        }
+        let kind = &(self.of)().kind;
+        let mut all = Vec::new();
+        for (node, is_negated) in of_records {
+            let meaning = cql::meaning(&node, kind, &self.of_records, &mut |_| Ok::<_, FolioError>(None))?;
+            all.push(if is_negated { Expr::Not(Box::new(meaning)) } else { meaning });
+        }
+        Ok((rest, if all.is_empty() { Expr::All } else { Expr::And(all) }))
+    }
+
     /// Returns the ids of the types in a part of the list, as the tenant has chosen them; none for all. Errors: 400
     /// for an unknown part.
     pub(super) fn types(&self, view: &mut View<'_>, option: &str) -> Result<Vec<String>, FolioError> {
@@ -158,6 +197,35 @@ impl List {
         let config = config_of(view, name, options, option)?;
         let types = config.get("typeIds").and_then(Value::as_array).into_iter().flatten();
         Ok(types.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+}
+
+/// Takes the parts out of a condition that refer to these fields alone, each with whether it is negated; returns the
+/// rest.
+fn taken(node: Node, names: &[&str], into: &mut Vec<(Node, bool)>) -> Option<Node> {
+    match node {
+        Node::And(a, b) => match (taken(*a, names, into), taken(*b, names, into)) {
+            (Some(a), Some(b)) => Some(Node::And(Box::new(a), Box::new(b))),
+            (a, b) => a.or(b),
+        },
+        Node::Not(a, b) if is_about(&b, names) => {
+            into.push((*b, true));
+            taken(*a, names, into)
+        }
+        node if is_about(&node, names) => {
+            into.push((node, false));
+            None
+        }
+        other => Some(other),
+    }
+}
+
+/// Checks whether a condition refers to these fields alone.
+fn is_about(node: &Node, names: &[&str]) -> bool {
+    match node {
+        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => is_about(a, names) && is_about(b, names),
+        Node::Negation(it) => is_about(it, names),
+        Node::Clause(clause) => names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)),
     }
 }
 
@@ -250,7 +318,7 @@ pub(crate) fn headings(
         _ if is_by_group => Wanted::Traits(&mut has_traits),
         condition => Wanted::Entries { condition, fits: &mut has },
     };
-    let found = view.browse(&AUTHORITIES.kind, list.name, &place, wanted)?;
+    let found = view.browse(&AUTHORITIES.kind, list.name, &Expr::All, &place, wanted)?;
     let mut rows = Vec::new();
     for listed in found.after.into_iter().take(n_after) {
         let Some(authority) = view.get(&AUTHORITIES.kind, &listed.record)?.map(|it| it.json()).transpose()?
