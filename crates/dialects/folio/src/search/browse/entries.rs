@@ -2,15 +2,18 @@
 //! have each value.
 //!
 //! They are counted on the entries of the search index; call numbers by location on those of the items of each location.
+//! Only where a condition concerns their texts, too, are items read for that.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
-use pinakes_store::{Expr, Kind, ListPlace, View, Wanted, matches};
+use pinakes_store::{Expr, Kind, ListPlace, Query, View, Wanted, matches};
 use serde_json::Value;
 
 use super::lists::{ITEM_LOCATION, LISTS, LOCATION, List};
 use crate::platform::cql::{self, Names, Node};
 use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
 use crate::platform::limits::LOCATIONS;
 
 /// A kind for the entries of a list, which are not stored records.
@@ -101,7 +104,8 @@ fn counted(
     condition: &Condition,
     field: &str,
 ) -> Result<Counts, FolioError> {
-    let by_traits = view.list_traits(&(list.of)().kind, list.name, &condition.of)?;
+    let kind = &(list.of)().kind;
+    let by_traits = view.list_traits(kind, list.name, &condition.of)?;
     let value_of = |traits: &str| value_at(&list.shape.told_by_traits(traits), field);
     let mut counts = Counts::new();
     if !condition.is_about_text {
@@ -116,8 +120,14 @@ fn counted(
     let values: BTreeSet<String> = by_traits.keys().filter_map(|it| value_of(it)).collect();
     for value in values {
         let text = format!("{} and {field} {value}", condition.text);
-        let has_it = |traits: &str| value_of(traits).as_ref() == Some(&value);
-        let n_entries = n_looked_at(view, list, condition, &text, has_it)?;
+        let mut fits = |apart: &str, traits: &str| {
+            value_of(traits).as_ref() == Some(&value)
+                && matches(&condition.fits, &list.shape.told(apart, traits))
+        };
+        let nowhere =
+            ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after: 0, n_skipped: 0 };
+        let wanted = Wanted::Entries { condition: &text, fits: &mut fits };
+        let n_entries = view.browse(kind, list.name, &condition.of, &nowhere, wanted)?.n_entries;
         counts.extend((0 < n_entries).then_some((value, n_entries)));
     }
     Ok(counts)
@@ -125,41 +135,41 @@ fn counted(
 
 /// Counts the entries of items that satisfy a condition, by their location.
 fn by_location(view: &mut View<'_>, list: &List, condition: &Condition) -> Result<Counts, FolioError> {
+    if condition.is_about_text {
+        return by_location_of_items(view, list, condition);
+    }
     let kind = &(list.of)().kind;
     let mut counts = Counts::new();
     for location in view.distinct_values(kind, &ITEM_LOCATION.into(), LOCATIONS, &|_| true)? {
         let is_there = Expr::Is(ITEM_LOCATION.into(), location.as_str().into());
         let of = Expr::And(vec![condition.of.clone(), is_there]);
-        let of_location =
-            Condition { of, fits: condition.fits.clone(), text: condition.text.clone(), ..*condition };
-        let n_entries = if condition.is_about_text {
-            n_looked_at(view, list, &of_location, &condition.text, |_| true)?
-        } else {
-            let by_traits = view.list_traits(kind, list.name, &of_location.of)?.into_iter();
-            by_traits
-                .filter(|it| matches(&condition.fits, &list.shape.told_by_traits(&it.0)))
-                .map(|it| it.1)
-                .sum()
-        };
+        let by_traits = view.list_traits(kind, list.name, &of)?.into_iter();
+        let wanted = by_traits.filter(|it| matches(&condition.fits, &list.shape.told_by_traits(&it.0)));
+        let n_entries: u64 = wanted.map(|it| it.1).sum();
         counts.extend((0 < n_entries).then_some((location, n_entries)));
     }
     Ok(counts)
 }
 
-/// Counts the entries that satisfy a condition and have certain traits, by looking at each. `text` identifies both.
-fn n_looked_at(
+/// As [`by_location`], by reading the items, instead of looking at each entry once for each location.
+fn by_location_of_items(
     view: &mut View<'_>,
     list: &List,
     condition: &Condition,
-    text: &str,
-    has_traits: impl Fn(&str) -> bool,
-) -> Result<u64, FolioError> {
-    let mut fits = |apart: &str, traits: &str| {
-        has_traits(traits) && matches(&condition.fits, &list.shape.told(apart, traits))
-    };
-    let nowhere = ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after: 0, n_skipped: 0 };
-    let wanted = Wanted::Entries { condition: text, fits: &mut fits };
-    Ok(view.browse(&(list.of)().kind, list.name, &condition.of, &nowhere, wanted)?.n_entries)
+) -> Result<Counts, FolioError> {
+    let mut seen: BTreeSet<(String, String, String)> = BTreeSet::new();
+    view.for_each_body(&(list.of)().kind, &Query::filter(condition.of.clone()), |_, body| {
+        let Some(location) = text_at(&body, ITEM_LOCATION) else { return ControlFlow::Continue(()) };
+        list.shape.hand_out((list.rows)(&body), &mut |entry| {
+            if matches(&condition.fits, &list.shape.told(&entry.apart, &entry.traits)) {
+                seen.insert((location.to_owned(), entry.apart, entry.traits));
+            }
+        });
+        ControlFlow::Continue(())
+    })?;
+    let mut counts = Counts::new();
+    seen.into_iter().for_each(|(location, ..)| *counts.entry(location).or_default() += 1);
+    Ok(counts)
 }
 
 fn value_at(entry: &Value, field: &str) -> Option<String> {

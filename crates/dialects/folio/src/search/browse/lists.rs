@@ -208,9 +208,16 @@ fn taken(node: Node, names: &[&str], into: &mut Vec<(Node, bool)>) -> Option<Nod
             (Some(a), Some(b)) => Some(Node::And(Box::new(a), Box::new(b))),
             (a, b) => a.or(b),
         },
-        Node::Not(a, b) if is_about(&b, names) => {
-            into.push((*b, true));
-            taken(*a, names, into)
+        Node::Not(a, b) => {
+            let rest = taken(*a, names, into);
+            if is_about(&b, names) {
+                into.push((*b, true));
+                return rest;
+            }
+            Some(match rest {
+                Some(a) => Node::Not(Box::new(a), b),
+                None => Node::Negation(b),
+            })
         }
         node if is_about(&node, names) => {
             into.push((node, false));
