@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 PROGRAM, RECORDER, WORK = sys.argv[1:4]
@@ -408,8 +409,13 @@ def served(data, work):
 
         def ask(path):
             headers = {"X-Okapi-Tenant": "lib", "X-Okapi-Token": token}
-            with urllib.request.urlopen(urllib.request.Request(place + path, headers=headers), timeout=PATIENCE_S) as answer:
-                return json.load(answer)
+            request = urllib.request.Request(place + path, headers=headers)
+            try:
+                with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                # A file that lacks what was not flushed is damaged: it is a fault like any other.
+                raise Refused(f"{path}: {error.code} {error.read(500).decode(errors='replace')}") from error
 
         return work(ask)
     finally:
