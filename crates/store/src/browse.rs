@@ -5,8 +5,10 @@ use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::lists::{Browsed, ListEntry, ListPlace, Listed, Wanted, entries_of};
-use crate::{Expr, Kind, Query, Result, StoreError, View, explain};
+use serde_json::Value as Json;
+
+use crate::lists::{Browsed, Grouping, ListEntry, ListPlace, Listed, Wanted, entries_of};
+use crate::{Expr, Kind, Path, Query, Result, StoreError, View, explain};
 
 impl View<'_> {
     /// Returns the wanted entries around a position of a list, those of records that satisfy `of`. Not for kinds whose
@@ -42,7 +44,7 @@ impl View<'_> {
     ) -> Result<Browsed> {
         let mut window = Window::of(place);
         let mut known = BTreeSet::new();
-        self.each_entry(kind, number, of, |entry, id| {
+        self.each_entry(kind, number, of, |entry, id, _| {
             if wanted.has_traits(&entry.traits) && wanted.has(|| entry.apart.clone(), &entry.traits) {
                 known.insert(hash(&entry));
                 window.add(entry, id);
@@ -51,8 +53,8 @@ impl View<'_> {
         Ok(window.finish(known.len() as u64))
     }
 
-    /// Returns the different traits of a list's entries, each with the number of entries that have it, of records that
-    /// satisfy `of`.
+    /// Returns the different traits of a list's wanted entries, each with the number of entries that have it, of records
+    /// that satisfy `of`.
     ///
     /// Errors: the kind declares no such list.
     pub fn list_traits(
@@ -60,32 +62,67 @@ impl View<'_> {
         kind: &'static Kind,
         list: &str,
         of: &Expr,
+        mut wanted: Wanted<'_>,
     ) -> Result<BTreeMap<String, u64>> {
         let number = list_number(kind, list)?;
-        if let Some(counts) = crate::index::list_traits(self, kind, number, of)? {
-            explain::note(|| format!("{} list {list}: columns of the search index", kind.name));
+        if let Some(counts) = crate::index::list_traits(self, kind, number, of, &mut wanted)? {
+            explain::note(|| format!("{} list {list}: the search index", kind.name));
             return Ok(counts);
         }
         let mut counts: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-        self.each_entry(kind, number, of, |entry, _| {
-            let hash = hash(&entry);
-            counts.entry(entry.traits).or_default().insert(hash);
+        self.each_entry(kind, number, of, |entry, _, _| {
+            if wanted.has_traits(&entry.traits) && wanted.has(|| entry.apart.clone(), &entry.traits) {
+                let hash = hash(&entry);
+                counts.entry(entry.traits).or_default().insert(hash);
+            }
         })?;
         explain::note(|| format!("{} list {list}: all bodies read", kind.name));
         Ok(counts.into_iter().map(|(traits, known)| (traits, known.len() as u64)).collect())
     }
 
-    /// Passes the entries of the bodies that satisfy `of` to `visit`, with the id of their record.
+    /// Counts the wanted entries of a list by the texts at a path of the records that have them, of those that satisfy
+    /// `of`: an entry counts once for each text. Not for kinds whose records only some users may see.
+    ///
+    /// Errors: the kind declares no such list; there are more different texts than a list answer may have rows.
+    pub fn count_entries_by(
+        &mut self,
+        kind: &'static Kind,
+        list: &str,
+        of: &Expr,
+        path: &Path,
+        mut wanted: Wanted<'_>,
+    ) -> Result<BTreeMap<String, u64>> {
+        let number = list_number(kind, list)?;
+        let by = Grouping { path, n_most: self.shared.limits.page_rows };
+        if let Some(counts) = crate::index::count_entries_by(self, kind, number, of, by, &mut wanted)? {
+            explain::note(|| format!("{} list {list}: the search index", kind.name));
+            return Ok(counts);
+        }
+        let mut counts: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        self.each_entry(kind, number, of, |entry, _, body| {
+            if wanted.has_traits(&entry.traits) && wanted.has(|| entry.apart.clone(), &entry.traits) {
+                let hash = hash(&entry);
+                for text in by.texts_of(body) {
+                    counts.entry(text).or_default().insert(hash);
+                }
+            }
+        })?;
+        by.check(counts.len())?;
+        explain::note(|| format!("{} list {list}: all bodies read", kind.name));
+        Ok(counts.into_iter().map(|(text, known)| (text, known.len() as u64)).collect())
+    }
+
+    /// Passes the entries of the bodies that satisfy `of` to `visit`, with the id and the body of their record.
     fn each_entry(
         &mut self,
         kind: &'static Kind,
         list: usize,
         of: &Expr,
-        mut visit: impl FnMut(ListEntry, &str),
+        mut visit: impl FnMut(ListEntry, &str, &Json),
     ) -> Result<()> {
         let entries = kind.lists[list].entries;
         self.for_each_body(kind, &Query::filter(of.clone()), |id, body| {
-            entries_of(entries, &body).into_iter().for_each(|it| visit(it, id));
+            entries_of(entries, &body).into_iter().for_each(|it| visit(it, id, &body));
             ControlFlow::Continue(())
         })
     }

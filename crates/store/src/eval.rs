@@ -44,6 +44,9 @@ pub(crate) fn matches_with(expr: &Expr, body: &Json, decided: &dyn Fn(&Expr) -> 
             let fits = |element: &Json| matches_with(inner, element, decided);
             any_list(body, path.as_steps(), &mut |list| list.iter().any(&fits))
         }
+        Expr::Joined(path, keys) => {
+            any_value(body, path.as_steps(), &mut |it| it.as_str().is_some_and(|text| keys.has(text)))
+        }
         Expr::Size(path, n) => any_list(body, path.as_steps(), &mut |list| list.len() as u64 == *n),
     }
 }

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
+use crate::eval::any_value;
+use crate::{Path, Result, StoreError};
+
 /// A browsable list of values from records.
 #[derive(Debug)]
 pub struct Listing {
@@ -102,6 +105,36 @@ impl Wanted<'_> {
             Self::All | Self::Traits(_) => true,
             Self::Entries { fits, .. } => fits(&apart(), traits),
         }
+    }
+}
+
+/// What entries are counted by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grouping<'p> {
+    pub(crate) path: &'p Path,
+    /// Maximum number of different texts.
+    pub(crate) n_most: u64,
+}
+
+impl Grouping<'_> {
+    /// Returns the different texts at the path.
+    pub(crate) fn texts_of(&self, body: &Json) -> BTreeSet<String> {
+        let mut texts = BTreeSet::new();
+        any_value(body, self.path.as_steps(), &mut |value| {
+            texts.extend(value.as_str().map(str::to_owned));
+            false
+        });
+        texts
+    }
+
+    /// Checks the number of different texts.
+    pub(crate) fn check(&self, n_texts: usize) -> Result<()> {
+        let Self { path, n_most } = self;
+        if *n_most < n_texts as u64 {
+            let fault = format!("{path:?} has more than {n_most} values here; narrow the search down");
+            return Err(StoreError::Query(fault));
+        }
+        Ok(())
     }
 }
 

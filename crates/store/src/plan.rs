@@ -346,7 +346,12 @@ impl Compiler<'_, '_> {
                 Some(text::condition(n))
             }
             Expr::Text(_) => None,
-            Expr::Exists(_) | Expr::Regex(..) | Expr::Word(..) | Expr::Element(..) | Expr::Size(..) => None,
+            Expr::Exists(_)
+            | Expr::Regex(..)
+            | Expr::Word(..)
+            | Expr::Element(..)
+            | Expr::Size(..)
+            | Expr::Joined(..) => None,
         })
     }
 

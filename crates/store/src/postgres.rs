@@ -50,7 +50,7 @@ pub(crate) use side::Side;
 use standby::Standby;
 use writers::Writers;
 
-use crate::index::{self, Builder, Indexes, Snapshots};
+use crate::index::{self, Builder, Indexes, Remembered, Snapshots};
 use crate::jobs::{Job, Look, Statistics};
 use crate::session::{Session, State};
 use crate::view::Shared;
@@ -257,6 +257,7 @@ fn follow(pool: &Arc<Pool>, schema: &str, folder: PathBuf, shared: &Arc<Shared>)
             remakes: shared.remakes.current(),
             indexes: None,
             pace: None,
+            remembered: Remembered::default(),
         });
         session.end();
         result
@@ -368,6 +369,7 @@ impl Postgres {
             remakes: self.shared.remakes.current(),
             indexes,
             pace: None,
+            remembered: Remembered::default(),
         })
     }
 
@@ -379,6 +381,7 @@ impl Postgres {
             remakes: self.shared.remakes.current(),
             indexes: None,
             pace: None,
+            remembered: Remembered::default(),
         });
     }
 

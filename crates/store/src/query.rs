@@ -5,7 +5,7 @@
 
 use serde_json::Value as Json;
 
-use crate::Word;
+use crate::{JoinKeys, Word};
 
 /// Steps into a body. Lists on the way are descended into: the condition holds if one element satisfies it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,7 +99,7 @@ pub enum End {
 }
 
 /// A condition.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
     /// Always true.
     All,
@@ -133,6 +133,8 @@ pub enum Expr {
     Text(TextQuery),
     /// The id of the record is one of these.
     Ids(Vec<String>),
+    /// The text, or one of the list, is one of these, of which there may be millions.
+    Joined(Path, JoinKeys),
 }
 
 impl Expr {
@@ -147,7 +149,8 @@ impl Expr {
             | Self::Regex(path, _)
             | Self::Word(path, _)
             | Self::Element(path, _)
-            | Self::Size(path, _) => Some(path),
+            | Self::Size(path, _)
+            | Self::Joined(path, _) => Some(path),
             Self::All
             | Self::Nothing
             | Self::And(_)
@@ -180,6 +183,13 @@ impl Expr {
 pub struct Pattern {
     regex: regex::Regex,
     flags: String,
+}
+
+/// Equal if compiled from the same text and flags.
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str() && self.flags == other.flags
+    }
 }
 
 impl Pattern {

@@ -37,7 +37,7 @@ use self::queue::{Queue, Refused};
 use self::writer::Writer;
 use crate::caution::Caution;
 use crate::folders::{self, folder_of};
-use crate::index::{self, Builder, Indexes};
+use crate::index::{self, Builder, Indexes, Remembered};
 use crate::jobs::{Job, Look, Statistics};
 use crate::memory;
 use crate::pace::Pace;
@@ -163,6 +163,7 @@ impl Sqlite {
             remakes: self.shared.remakes.current(),
             indexes: self.shared.published(),
             pace: Some(&reader.pace),
+            remembered: Remembered::default(),
         };
         view.session.execute("BEGIN", &[])?;
         look(&mut view);
@@ -349,6 +350,7 @@ fn follow(path: &Path, shared: &Arc<Shared>) -> Result<Builder> {
             remakes: shared.remakes.current(),
             indexes: None,
             pace: None,
+            remembered: Remembered::default(),
         };
         view.session.execute("BEGIN", &[])?;
         let result = closure(&mut view);

@@ -13,7 +13,7 @@ use crate::classes::Classes;
 use crate::counters::CHANGES;
 use crate::error::outdated;
 use crate::identifiers;
-use crate::index::{Indexes, Snapshots};
+use crate::index::{Indexes, Remembered, Snapshots};
 use crate::kind_statements::{KindStatements, STEP_CHUNKS};
 use crate::pace::Pace;
 use crate::pending_links;
@@ -59,6 +59,8 @@ pub struct View<'a> {
     pub(crate) indexes: Option<Arc<Snapshots>>,
     /// Limits the statements of the embedded engine outside transactions.
     pub(crate) pace: Option<&'a Pace>,
+    /// What it has asked the search indexes already.
+    pub(crate) remembered: Remembered,
 }
 
 impl<'a> View<'a> {

@@ -28,6 +28,7 @@ pub(super) use self::paths::PathTexts;
 pub(super) use self::span::instants_between;
 use super::decoded::{Decoded, What};
 use super::hashes::Hashes;
+use super::joins::JoinColumn;
 use super::layout::Layout;
 use super::set::Set;
 use super::terms::{self, TEXT_BYTES, Tag, TextTerm, after};
@@ -71,6 +72,10 @@ impl<'s> Segment<'s> {
         Ok(segment)
     }
 
+    pub(super) fn kind(&self) -> &'static Kind {
+        self.kind
+    }
+
     pub(super) fn reader(&self) -> &SegmentReader {
         self.reader
     }
@@ -99,6 +104,15 @@ impl<'s> Segment<'s> {
     /// Returns the sorted hashes of a column of list entries.
     pub(super) fn hashes(&self, column: &str, read: impl FnOnce() -> Result<Hashes>) -> Result<Arc<Hashes>> {
         self.decoded.hashes(self.reader.segment_id(), column, read)
+    }
+
+    /// Returns the column of a path by which records are joined.
+    pub(super) fn decoded_join(
+        &self,
+        column: &str,
+        read: impl FnOnce() -> Result<JoinColumn>,
+    ) -> Result<Arc<JoinColumn>> {
+        self.decoded.join(self.reader.segment_id(), column, read)
     }
 
     /// Returns the documents with a term.
@@ -241,6 +255,9 @@ impl<'s> Segment<'s> {
 
     /// Returns the documents among `within` that satisfy a condition; the result for other documents is meaningless.
     pub(super) fn satisfying(&self, expr: &Expr, within: &Set) -> Result<Bounds> {
+        if let Expr::Joined(path, keys) = expr {
+            return self.joined(path, keys);
+        }
         match expr.path().filter(|it| !terms::is_indexed(self.kind, it)) {
             Some(path) => self.beside_terms(expr, path, within),
             None => self.of_terms(expr, within),
@@ -276,6 +293,7 @@ impl<'s> Segment<'s> {
             Expr::Prefix(path, prefix) => self.prefixed(path, prefix)?,
             Expr::Word(path, word) => self.word(path, word, within)?,
             Expr::Regex(path, pattern) => self.matching(path, pattern, within)?,
+            Expr::Joined(path, keys) => self.joined(path, keys)?,
             Expr::Element(path, inner) => {
                 let path = bytes(path);
                 let lists = self.with(&path, Tag::List, &[])?;
@@ -329,7 +347,7 @@ impl<'s> Segment<'s> {
             Expr::In(path, values) => self.cost_of_any(path, values)?,
             Expr::Ids(ids) => ids.len() as u64,
             Expr::Text(_) | Expr::Word(..) => all / 4,
-            Expr::Exists(_) | Expr::Size(..) => all,
+            Expr::Exists(_) | Expr::Size(..) | Expr::Joined(..) => all,
             Expr::Range(..) => 2 * all,
             Expr::Prefix(..) => 3 * all,
             Expr::Element(..) => 8 * all,
@@ -525,6 +543,7 @@ fn below(element: &Expr, inner: &Expr) -> Expr {
         Expr::Regex(path, pattern) => Expr::Regex(join(path), pattern.clone()),
         Expr::Word(path, word) => Expr::Word(join(path), word.clone()),
         Expr::Size(path, n) => Expr::Size(join(path), *n),
+        Expr::Joined(path, keys) => Expr::Joined(join(path), keys.clone()),
         Expr::Element(path, inner) => Expr::Element(join(path), inner.clone()),
     }
 }

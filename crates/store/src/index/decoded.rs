@@ -1,7 +1,7 @@
 //! What is kept decoded of segments, which never change: the documents of frequent terms, and where those of others are,
 //! as the same types, groups, places and words are asked for again and again; the documents that are not deleted; columns
-//! of whole numbers, by which almost every list is narrowed or sorted, and the documents in their order; and the sorted hashes by which entries of browse
-//! lists are counted.
+//! of whole numbers, by which almost every list is narrowed or sorted, and the documents in their order; and the sorted
+//! hashes by which entries of browse lists are counted, or records are joined.
 //!
 //! There is room for all tenants of a process together, a share of its memory: a tenant that is asked most has most of it.
 
@@ -18,6 +18,7 @@ use super::ascending::Ascending;
 use super::codes::Codes;
 use super::hashes::Hashes;
 use super::infos::{Infos, Place};
+use super::joins::JoinColumn;
 use super::recent::{Recent, Room};
 use super::set::Set;
 use crate::Result;
@@ -29,16 +30,17 @@ const SHARE: u32 = 64;
 const FREQUENT_DOCUMENTS_MIN: u32 = 4_096;
 /// Documents below which looking a column's values up is as quick as decoding it.
 const COLUMN_DOCUMENTS_MIN: u32 = 256;
-/// The sets, the columns, the orders, the hashes and the terms each take at most one part in so many of the process's memory.
-const SHARE_OF_MEMORY: u64 = 80;
+/// The sets, the columns, the orders, the hashes, the joins and the terms each take at most one part in so many of the
+/// process's memory.
+const SHARE_OF_MEMORY: u64 = 96;
 /// What each may take in any case: the share of a small machine would hold no column of a million values.
 const BYTES_MIN: u64 = 32 << 20;
-/// Number of sets that are kept, and likewise of columns, of orders and of hashes.
+/// Number of sets that are kept, and likewise of columns, of orders, of hashes and of joins.
 const VALUES: usize = 4_096;
 /// Number of look-ups after which a column or an order that they did not ask for makes room for another.
 const COLUMN_LOOKS: u64 = 1_000;
 
-/// Sets, columns, orders, hashes and terms, decoded.
+/// Sets, columns, orders, hashes, joins and terms, decoded.
 pub(super) struct Decoded {
     /// Number of the tenant. Files may be copies of each other's: then their segments have the same ids, but not the same
     /// deleted documents.
@@ -51,6 +53,7 @@ struct Kept {
     columns: Recent<(Place, String), Codes>,
     orders: Recent<(Place, String), Ascending>,
     hashes: Recent<(Place, String), Hashes>,
+    joins: Recent<(Place, String), JoinColumn>,
     infos: Infos,
 }
 
@@ -84,6 +87,7 @@ impl Kept {
             columns: Recent::new(Room { n_looks: COLUMN_LOOKS, ..room }),
             orders: Recent::new(Room { n_looks: COLUMN_LOOKS, ..room }),
             hashes: Recent::new(room),
+            joins: Recent::new(room),
             infos: Infos::within(n_bytes),
         }
     }
@@ -106,6 +110,7 @@ impl Decoded {
         self.kept.columns.forget(|(place, _)| is_meant(place));
         self.kept.orders.forget(|(place, _)| is_meant(place));
         self.kept.hashes.forget(|(place, _)| is_meant(place));
+        self.kept.joins.forget(|(place, _)| is_meant(place));
     }
 
     /// Returns whether a set of so many documents is worth keeping.
@@ -143,6 +148,16 @@ impl Decoded {
         read: impl FnOnce() -> Result<Hashes>,
     ) -> Result<Arc<Hashes>> {
         self.kept.hashes.get_or_make(((self.tenant, segment), column.to_owned()), read)
+    }
+
+    /// Returns a column by which records are joined, reading and sorting it if it is not kept.
+    pub(super) fn join(
+        &self,
+        segment: SegmentId,
+        column: &str,
+        read: impl FnOnce() -> Result<JoinColumn>,
+    ) -> Result<Arc<JoinColumn>> {
+        self.kept.joins.get_or_make(((self.tenant, segment), column.to_owned()), read)
     }
 
     /// Returns a column of a segment if it is kept.
@@ -247,7 +262,7 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_memory_and_of_the_segment() {
-        assert_eq!([0, 1 << 30, 20 << 30].map(n_bytes_of), [32 << 20, 32 << 20, 256 << 20]);
+        assert_eq!([0, 1 << 30, 20 << 30].map(n_bytes_of), [32 << 20, 32 << 20, (20 << 30) / 96]);
         assert!(!Decoded::is_frequent(4_095, 5_000) && Decoded::is_frequent(4_096, 5_000));
         assert!(!Decoded::is_frequent(15_000, 1_000_000) && Decoded::is_frequent(16_000, 1_000_000));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 use tantivy::columnar::StrColumn;
@@ -13,6 +14,7 @@ use super::first_rows::FirstRows;
 use super::layout::{KEY, facet_name};
 use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
+use super::remembered::Records;
 use super::set::Set;
 use super::terms;
 use super::values::each_value;
@@ -58,9 +60,11 @@ pub(crate) struct Found<'s> {
     certain: Option<Vec<Set>>,
     /// Periods to which the documents of the segments are not narrowed yet.
     pub(super) periods: Vec<&'s Expr>,
-    pub(super) tail: Vec<Changed>,
+    pub(super) tail: Arc<Vec<Changed>>,
     /// Number of records whose bodies were read to decide them.
     pub(crate) n_read: u64,
+    /// Whether finding them is worth remembering.
+    was_costly: bool,
     /// Number of records changed since the index's commit.
     pub(crate) n_changed: u64,
 }
@@ -145,27 +149,54 @@ impl Snapshot {
         classes: Option<&ClassSet>,
         extent: Extent<'_>,
     ) -> Result<Option<Found<'s>>> {
-        let decider = Decider::of(kind, filter);
         let Some(tail) = self.tail(view, kind)? else { return Ok(None) };
+        if let Some(known) = view.known_records(kind, filter, classes) {
+            return self.found_before(kind, filter, &tail, known).map(Some);
+        }
+        let found = self.found_now(view, kind, filter, &tail, classes, extent)?;
+        if found.was_costly && found.known_count().is_some() {
+            let sets = found.segments.iter().map(|it| it.1.clone()).collect();
+            view.remember_records(kind, filter, classes, (sets, found.tail.clone()));
+        }
+        Ok(Some(found))
+    }
+
+    /// As [`Snapshot::find`], with records found before.
+    fn found_before<'s>(
+        &'s self,
+        kind: &'static Kind,
+        filter: &'s Expr,
+        changes: &Tail,
+        (sets, tail): Records,
+    ) -> Result<Found<'s>> {
+        let segment = |reader| Segment::new(&self.searcher, reader, &self.layout, &self.decoded, kind);
+        let segments = self.searcher.segment_readers().iter().zip(sets);
+        let segments = segments.map(|(reader, set)| Ok((segment(reader)?, set))).collect::<Result<_>>()?;
+        Ok(Found { segments, tail, ..Found::none(kind, filter, changes) })
+    }
+
+    fn found_now<'s>(
+        &'s self,
+        view: &mut View<'_>,
+        kind: &'static Kind,
+        filter: &'s Expr,
+        tail: &Tail,
+        classes: Option<&ClassSet>,
+        extent: Extent<'_>,
+    ) -> Result<Found<'s>> {
+        let decider = Decider::of(kind, filter);
         let allowed: Option<HashSet<i64>> = classes.map(|it| it.numbers.iter().copied().collect());
-        let mut found = Found {
-            kind,
-            filter,
-            segments: Vec::new(),
-            certain: None,
-            periods: Vec::new(),
-            tail: Vec::new(),
-            n_read: 0,
-            n_changed: (tail.rows.len() + tail.deleted.len()) as u64,
-        };
+        let mut found = Found::none(kind, filter, tail);
+        let mut changed = Vec::new();
         for row in &tail.rows {
             let body: Json = parse(kind, &row.id, &row.body)?;
             let taken = Taken::from(kind, &body);
             let is_allowed = allowed.as_ref().is_none_or(|it| it.contains(&taken.class.0));
             if is_allowed && decider.holds(filter, &row.id, &row.body, &body)? {
-                found.tail.push(Changed { key: row.key, taken, body });
+                changed.push(Changed { key: row.key, taken, body });
             }
         }
+        found.tail = Arc::new(changed);
         let mut asked = Vec::new();
         let mut cost = 0_u64;
         for reader in self.searcher.segment_readers() {
@@ -206,11 +237,21 @@ impl Snapshot {
                 found.decide(view)?;
             }
         }
-        Ok(Some(found))
+        found.was_costly = HEAVY < cost || n_open != 0;
+        Ok(found)
     }
 
     /// Returns the changes since the index's commit; `None` when there are too many.
-    pub(super) fn tail(&self, view: &mut View<'_>, kind: &'static Kind) -> Result<Option<Tail>> {
+    pub(super) fn tail(&self, view: &mut View<'_>, kind: &'static Kind) -> Result<Option<Arc<Tail>>> {
+        if let Some(known) = view.known_tail(kind) {
+            return Ok(known);
+        }
+        let tail = self.read_tail(view, kind)?.map(Arc::new);
+        view.remember_tail(kind, tail.clone());
+        Ok(tail)
+    }
+
+    fn read_tail(&self, view: &mut View<'_>, kind: &'static Kind) -> Result<Option<Tail>> {
         let name = kind.name;
         let flavour = view.session.flavour();
         let counted =
@@ -309,6 +350,23 @@ pub(super) fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {
 
 fn damaged(kind: &Kind, id: &str, error: &serde_json::Error) -> StoreError {
     StoreError::Damaged(format!("{} {id:?}: {error}", kind.name))
+}
+
+impl<'s> Found<'s> {
+    /// Returns no records.
+    fn none(kind: &'static Kind, filter: &'s Expr, changes: &Tail) -> Self {
+        Self {
+            kind,
+            filter,
+            segments: Vec::new(),
+            certain: None,
+            periods: Vec::new(),
+            tail: Arc::default(),
+            n_read: 0,
+            was_costly: false,
+            n_changed: (changes.rows.len() + changes.deleted.len()) as u64,
+        }
+    }
 }
 
 impl Found<'_> {
@@ -422,7 +480,7 @@ impl Found<'_> {
                 )));
             }
         }
-        for changed in &self.tail {
+        for changed in self.tail.iter() {
             for (_, values) in changed.taken.counted.iter().filter(|it| it.0 == place) {
                 list.extend(values.values().map(|it| FacetCount { value: it.to_owned(), n_records: 1 }));
             }

@@ -15,6 +15,7 @@ use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::document::{Taken, searched_text_of};
 use crate::field_values::{EXACT, VALUE_BYTES};
+use crate::joins::join_hashes;
 use crate::lists::entries_of;
 use crate::postgres::words::folded;
 use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
@@ -52,6 +53,8 @@ pub(super) struct Layout {
     columns: Vec<Field>,
     /// A field for each facet.
     facets: Vec<Field>,
+    /// A field for each path by which records are joined.
+    joins: Vec<Field>,
 }
 
 /// Returns the name of a sorted column.
@@ -62,6 +65,11 @@ pub(super) fn column_name(index: usize) -> String {
 /// Returns the name of a facet's column.
 pub(super) fn facet_name(index: usize) -> String {
     format!("f{index}")
+}
+
+/// Returns the name of the column of a path by which records are joined.
+pub(super) fn join_name(index: usize) -> String {
+    format!("j{index}")
 }
 
 /// Returns the name of the column of numbers that lists at a path begin with.
@@ -109,6 +117,8 @@ impl Layout {
         }
         let facets =
             (0..kind.facets.len()).map(|index| builder.add_text_field(&facet_name(index), texts())).collect();
+        let joins =
+            (0..kind.joins.len()).map(|index| builder.add_i64_field(&join_name(index), fast())).collect();
         Self {
             schema: builder.build(),
             terms,
@@ -121,6 +131,7 @@ impl Layout {
             lists,
             columns,
             facets,
+            joins,
         }
     }
 
@@ -201,6 +212,9 @@ impl Layout {
         for (index, values) in &taken.counted {
             values.values().for_each(|it| document.add_text(self.facets[*index], it));
         }
+        for (field, path) in self.joins.iter().zip(kind.joins) {
+            join_hashes(&body, &Path::dotted(path)).into_iter().for_each(|it| document.add_i64(*field, it));
+        }
         Ok(document)
     }
 
@@ -222,8 +236,15 @@ pub(super) struct Row {
 /// Returns the fingerprint that an index must have been created with to be used: its layout, and the tenant's identity.
 pub(super) fn fingerprint(kind: &'static Kind, store: &str) -> String {
     let lists: Vec<&str> = kind.lists.iter().map(|it| it.name).collect();
-    let declaration =
-        format!("{} {:?} {:?} {lists:?} {}", kind.name, kind.search, kind.patterns, kind.declaration());
+    // Kinds without keep the fingerprint that they had.
+    let joins = if kind.joins.is_empty() { String::new() } else { format!(" {:?}", kind.joins) };
+    let declaration = format!(
+        "{} {:?} {:?} {lists:?} {}{joins}",
+        kind.name,
+        kind.search,
+        kind.patterns,
+        kind.declaration()
+    );
     format!("{VERSION} {:016x} {store}", crate::document::fnv(declaration.as_bytes(), 0))
 }
 

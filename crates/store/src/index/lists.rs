@@ -3,6 +3,7 @@
 
 mod backward;
 mod counts;
+mod groups;
 pub(super) mod known;
 mod walk;
 
@@ -18,7 +19,7 @@ use super::entries::{BEHIND, END, group_of, parts_bytes, parts_of};
 use super::found::{Decider, Extent, parse};
 use super::layout::KEY;
 use super::terms;
-use crate::lists::{Wanted, entries_of};
+use crate::lists::{Grouping, Wanted, entries_of};
 use crate::session::State;
 use crate::{Browsed, Expr, Kind, ListPlace, Listed, Result, View};
 
@@ -35,31 +36,44 @@ pub(crate) fn browse(
     wanted: &mut Wanted<'_>,
 ) -> Result<Option<Browsed>> {
     let Some(snapshot) = snapshot_of(view, kind) else { return Ok(None) };
-    let Some(lists) = Lists::of(&snapshot, view, kind, list, of)? else { return Ok(None) };
+    let Some(lists) = Lists::of(&snapshot, view, kind, list, of, None)? else { return Ok(None) };
     let selected: Vec<bool> = lists.traits.iter().map(|it| wanted.has_traits(it)).collect();
     let after = lists.side(view, place, Way::Forward, &selected, wanted)?;
     let before = lists.side(view, place, Way::Backward, &selected, wanted)?;
-    let n_entries = lists.n_entries(view, &selected, wanted)?;
+    let n_entries = lists.counts(view, &selected, wanted)?.iter().sum();
     Ok(Some(Browsed { before, after, n_entries }))
 }
 
-/// Returns the different traits of entries, each with their number; `None` where the index cannot answer.
+/// Returns the different traits of the wanted entries, each with their number; `None` where the index cannot answer.
 pub(crate) fn list_traits(
     view: &mut View<'_>,
     kind: &'static Kind,
     list: usize,
     of: &Expr,
+    wanted: &mut Wanted<'_>,
 ) -> Result<Option<BTreeMap<String, u64>>> {
     let Some(snapshot) = snapshot_of(view, kind) else { return Ok(None) };
-    let Some(lists) = Lists::of(&snapshot, view, kind, list, of)? else { return Ok(None) };
-    let mut found = BTreeMap::new();
-    for (number, traits) in lists.traits.iter().enumerate() {
-        let n_entries = lists.count(view, number)?;
-        if n_entries != 0 {
-            found.insert(traits.clone(), n_entries);
-        }
-    }
-    Ok(Some(found))
+    let Some(lists) = Lists::of(&snapshot, view, kind, list, of, None)? else { return Ok(None) };
+    let selected: Vec<bool> = lists.traits.iter().map(|it| wanted.has_traits(it)).collect();
+    let counts = lists.counts(view, &selected, wanted)?;
+    let found = lists.traits.iter().zip(&*counts).filter(|it| *it.1 != 0);
+    Ok(Some(found.map(|(traits, n_entries)| (traits.clone(), *n_entries)).collect()))
+}
+
+/// Counts the wanted entries by the texts at a path; `None` where the index cannot answer.
+pub(crate) fn count_entries_by(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    list: usize,
+    of: &Expr,
+    by: Grouping<'_>,
+    wanted: &mut Wanted<'_>,
+) -> Result<Option<BTreeMap<String, u64>>> {
+    let Some(snapshot) = snapshot_of(view, kind).filter(|_| terms::is_indexed(kind, by.path)) else {
+        return Ok(None);
+    };
+    let Some(lists) = Lists::of(&snapshot, view, kind, list, of, Some(by))? else { return Ok(None) };
+    lists.count_by(view, by, wanted)
 }
 
 pub(super) fn snapshot_of(view: &View<'_>, kind: &Kind) -> Option<Arc<Snapshot>> {
@@ -76,6 +90,7 @@ impl<'s> Lists<'s> {
         kind: &'static Kind,
         number: usize,
         of: &Expr,
+        by: Option<Grouping<'_>>,
     ) -> Result<Option<Self>> {
         let Some(tail) = snapshot.tail(view, kind)? else { return Ok(None) };
         let is_filtered = !matches!(of, Expr::All);
@@ -88,11 +103,13 @@ impl<'s> Lists<'s> {
         let mut others: Vec<Other> = Vec::new();
         let mut add = |id: &str, bytes: &[u8]| -> Result<()> {
             let body: Json = parse(kind, id, bytes)?;
+            let texts = Arc::new(by.map(|it| it.texts_of(&body)).unwrap_or_default());
             others.extend(entries_of(entries, &body).into_iter().map(|it| Other {
                 group: group_of(&it),
                 traits: it.traits,
                 gathered: it.gathered,
                 id: id.to_owned(),
+                texts: texts.clone(),
             }));
             Ok(())
         };

@@ -57,7 +57,7 @@ impl Found<'_> {
 
 impl Segment<'_> {
     /// Returns whether terms and columns hold whole the values that the documents of a set have at a path.
-    fn can_count(&self, path: &Path, set: &Set) -> Result<bool> {
+    pub(super) fn can_count(&self, path: &Path, set: &Set) -> Result<bool> {
         let steps = path.as_steps();
         for n in 1..steps.len() {
             let way = terms::term(&terms::path_bytes(&steps[..n]), Tag::List, &[]);

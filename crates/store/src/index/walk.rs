@@ -24,7 +24,7 @@ impl Found<'_> {
     pub(crate) fn first_rows(&self, page: &FirstRows) -> Result<Option<Vec<i64>>> {
         let by = SortBy::Column(page.place);
         let mut rows = Vec::new();
-        for changed in &self.tail {
+        for changed in self.tail.iter() {
             let TailValue::Ranked(rank) = self.tail_value(changed, &by) else { return Ok(None) };
             rows.push(Row { rank, key: changed.key });
         }

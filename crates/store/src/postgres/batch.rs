@@ -10,6 +10,7 @@ use super::session::PgSession;
 use crate::classes::StoredClasses;
 use crate::counters::Counters;
 use crate::error::outdated;
+use crate::index::Remembered;
 use crate::jobs::{Job, WriteTimes};
 use crate::remake::UnderWay;
 use crate::session::{Session, State};
@@ -165,6 +166,7 @@ fn run_one(
             remakes: remakes.cloned(),
             indexes: None,
             pace: None,
+            remembered: Remembered::default(),
         },
         counters: Counters::default(),
         numbers: Numbers::default(),

@@ -192,7 +192,7 @@ impl Scan {
     }
 
     /// As [`Scan::by_index`], where nothing but bodies could answer instead.
-    pub(super) fn by_index_alone<T>(
+    pub(crate) fn by_index_alone<T>(
         &self,
         view: &mut View<'_>,
         answer: impl FnOnce(&mut View<'_>, &mut Found<'_>) -> Result<Option<T>>,

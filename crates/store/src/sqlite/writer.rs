@@ -16,6 +16,7 @@ use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
 use crate::error::outdated;
+use crate::index::Remembered;
 use crate::jobs::{Job, Sharing, Statistics, WriteTimes};
 use crate::pending_links;
 use crate::remake;
@@ -241,6 +242,7 @@ impl Writer {
                 remakes: self.shared.remakes.current(),
                 indexes: self.shared.published(),
                 pace: None,
+                remembered: Remembered::default(),
             },
             counters: Counters::default(),
             numbers: sums.numbers,

@@ -76,6 +76,13 @@ fn entries(body: &Value, list: &str, visit: &mut dyn FnMut(ListEntry)) {
     }
 }
 
+/// Kinds that are joined: boxes, of which folders name one and leaves name a folder.
+pub(crate) static BOX: Kind =
+    Kind { id_path: Some("id"), search: Search::Folded, joins: &["id"], ..Kind::named("box") };
+pub(crate) static FOLDER: Kind =
+    Kind { id_path: Some("id"), search: Search::Folded, joins: &["id", "boxId"], ..Kind::named("folder") };
+pub(crate) static LEAF: Kind = Kind { search: Search::Folded, joins: &["folderId"], ..Kind::named("leaf") };
+
 /// A kind with unique values.
 pub(crate) static USER: Kind = Kind {
     columns: &[Column::one("username", Type::Text), Column::one("badge", Type::Integer)],

@@ -25,7 +25,11 @@ fn body(n: u64) -> Value {
             n % 4
         )
     };
-    json!({"names": [name(n), name(n * 7), name(n)], "subjects": [format!("Subject {}", n % 40)]})
+    json!({
+        "names": [name(n), name(n * 7), name(n)],
+        "subjects": [format!("Subject {}", n % 40)],
+        "place": {"shelf": format!("shelf {}", n % 7)},
+    })
 }
 
 type Books = BTreeMap<String, Value>;
@@ -67,17 +71,19 @@ impl Filter {
         }
     }
 
-    fn browse(self, view: &mut View<'_>, list: &str, of: &Expr, place: &ListPlace) -> Result<Browsed> {
+    fn asked<T>(self, ask: impl FnOnce(Wanted<'_>) -> T) -> T {
         match self {
-            Self::Nothing => view.browse(&BOOK, list, of, place, Wanted::All),
-            Self::Traits(traits) => {
-                view.browse(&BOOK, list, of, place, Wanted::Traits(&mut |it| it == traits))
-            }
+            Self::Nothing => ask(Wanted::All),
+            Self::Traits(traits) => ask(Wanted::Traits(&mut |it| it == traits)),
             Self::Apart(apart) => {
                 let fits = &mut |it: &str, _: &str| it == apart;
-                view.browse(&BOOK, list, of, place, Wanted::Entries { condition: apart, fits })
+                ask(Wanted::Entries { condition: apart, fits })
             }
         }
+    }
+
+    fn browse(self, view: &mut View<'_>, list: &str, of: &Expr, place: &ListPlace) -> Result<Browsed> {
+        self.asked(|wanted| view.browse(&BOOK, list, of, place, wanted))
     }
 }
 
@@ -112,12 +118,42 @@ fn check_list(tenant: &Tenant, books: &Books, list: &str, of: &Expr, engine: &st
                 check_at(tenant, &expected, (list, of), filter, (key, is_behind), engine);
             }
         }
+        check_counts(tenant, books, &expected, (list, of), filter, engine);
     }
+}
+
+#[track_caller]
+fn check_counts(
+    tenant: &Tenant,
+    books: &Books,
+    expected: &[Entry],
+    (list, of): (&str, &Expr),
+    filter: Filter,
+    engine: &str,
+) {
+    let what = format!("{engine} {list} {of:?} {filter:?}");
     let mut by_traits: BTreeMap<String, u64> = BTreeMap::new();
-    all.into_iter().for_each(|it| *by_traits.entry(it.0.2).or_default() += 1);
-    let (name, condition) = (list.to_owned(), of.clone());
-    let found = read(tenant, move |view| view.list_traits(&BOOK, &name, &condition));
-    assert_eq!(found, by_traits, "{engine} {list} {of:?}");
+    expected.iter().for_each(|it| *by_traits.entry(it.0.2.clone()).or_default() += 1);
+    let found = read(tenant, |view| filter.asked(|wanted| view.list_traits(&BOOK, list, of, wanted)));
+    assert_eq!(found, by_traits, "{what}");
+    for path in ["subjects", "place.shelf", "none"] {
+        let texts_of = |id: &String| -> BTreeSet<String> {
+            let at = books[id].pointer(&format!("/{}", path.replace('.', "/")));
+            let list = at
+                .and_then(Value::as_array)
+                .map_or_else(|| at.into_iter().collect(), |it| it.iter().collect::<Vec<_>>());
+            list.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let mut by_text: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, (records, _)) in expected {
+            let texts: BTreeSet<String> = records.iter().flat_map(texts_of).collect();
+            texts.into_iter().for_each(|it| *by_text.entry(it).or_default() += 1);
+        }
+        let found = read(tenant, |view| {
+            filter.asked(|wanted| view.count_entries_by(&BOOK, list, of, &path.into(), wanted))
+        });
+        assert_eq!(found, by_text, "{what} {path}");
+    }
 }
 
 #[track_caller]

@@ -1,5 +1,6 @@
 //! Patterns on texts that are longer than the terms of an index: it stores them, so few bodies have to be read.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -78,5 +79,44 @@ fn a_pattern_on_long_texts_reads_few_bodies() {
             let expected: Vec<String> = held.iter().rev().take(20).map(|n| format!("i{n}")).collect();
             assert_eq!(page, expected, "{told_of}");
         }
+    }
+}
+
+#[test]
+fn bodies_that_decided_one_question_are_not_read_for_the_next() {
+    let filter = Expr::Regex("note".into(), Pattern::new("tail.*5$|Changed", "").expect("a pattern"));
+    let changed = json!({"pid": "i7", "size": 7, "group": "g7", "note": "Changed", "free": "short"});
+    let body_of = |n| if n == 7 { changed.clone() } else { body(n) };
+    let held: Vec<u64> = (0..N_RECORDS).filter(|n| matches(&filter, &body_of(*n))).collect();
+    let mut by_group: BTreeMap<String, u64> = BTreeMap::new();
+    held.iter().for_each(|n| *by_group.entry(format!("g{}", n % 10)).or_default() += 1);
+    for place in engines() {
+        let tenant = place.tenant(ALL);
+        fill(&tenant);
+        let body = changed.clone();
+        write(&tenant, move |txn| txn.update(&ITEM, "i7", &body).map(|_| ()));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let into = told.clone();
+        let tell = Box::new(move |line: String| into.lock().expect("no panic").push(line));
+        let query = Query::filter(filter.clone()).sorted("size", Direction::Ascending).window(0, 1_000);
+        let (counts, groups, page, others) = pinakes_store::explained(tell, || {
+            read(&tenant, |view| {
+                let groups = view.facets(&ITEM, &filter, &["group"])?.remove(0);
+                let counts = [view.count(&ITEM, &filter)?, view.count(&ITEM, &filter)?];
+                let page = view.find(&ITEM, &query)?;
+                Ok((counts, groups, page, view.count(&ITEM, &Expr::Not(Box::new(filter.clone())))?))
+            })
+        });
+        let told = told.lock().expect("no panic").clone();
+        let what = format!("{}: {told:?}", place.engine);
+        let groups: BTreeMap<String, u64> = groups.into_iter().map(|it| (it.value, it.n_records)).collect();
+        assert_eq!(groups, by_group, "{what}");
+        assert_eq!(counts, [held.len() as u64; 2], "{what}");
+        assert_eq!(others, N_RECORDS - held.len() as u64, "{what}");
+        let page: Vec<String> = page.into_iter().map(|it| it.id).collect();
+        assert_eq!(page, held.iter().map(|n| format!("i{n}")).collect::<Vec<_>>(), "{what}");
+        let n_bodies = |n: u64| told.iter().filter(|it| it.contains(&format!(" {n} bodies read to"))).count();
+        // Facets and the other condition read bodies.
+        assert_eq!((n_bodies(N_BEYOND), n_bodies(0)), (2, 3), "{what}");
     }
 }

@@ -10,6 +10,7 @@ mod distinct;
 mod engine;
 mod engines;
 mod formats;
+mod joins;
 mod kinds;
 mod law;
 mod leases;

@@ -12,7 +12,7 @@ pub(in crate::index) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn exact(set: Set) -> Self {
+    pub(in crate::index) fn exact(set: Set) -> Self {
         Self { low: set, high: None }
     }
 

@@ -21,41 +21,45 @@ use crate::{Result, View};
 const REMEMBERED: usize = 100;
 
 impl Lists<'_> {
-    /// Counts the wanted entries that some record has.
-    pub(super) fn n_entries(
+    /// Counts the wanted entries that some record has, by the position of their traits.
+    pub(super) fn counts(
         &self,
         view: &View<'_>,
         selected: &[bool],
         wanted: &mut Wanted<'_>,
-    ) -> Result<u64> {
+    ) -> Result<Arc<Vec<u64>>> {
         let Wanted::Entries { condition, .. } = wanted else {
-            let all = (0..self.traits.len()).filter(|it| selected[*it]);
-            return all.map(|traits| self.count(view, traits)).sum();
+            let count = |(traits, is_selected): (usize, &bool)| match is_selected {
+                true => self.count(view, traits),
+                false => Ok(0),
+            };
+            return selected.iter().enumerate().map(count).collect::<Result<_>>().map(Arc::new);
         };
         let key = (self.number, (*condition).to_owned());
         let is_kept = self.is_current && !self.is_filtered;
         if is_kept && let Some(n) = self.known().selected.get(&key) {
-            return Ok(*n);
+            return Ok(n.clone());
         }
-        let mut n = 0;
+        let mut n = vec![0; self.traits.len()];
         self.walk(&[], Way::Forward, selected, |passing| {
             view.check_pace()?;
             let is_wanted = wanted.has(|| super::apart_of(&passing.group), &self.traits[passing.traits]);
-            n += u64::from(is_wanted && self.is_there(passing)?);
+            n[passing.traits] += u64::from(is_wanted && self.is_there(passing)?);
             Ok(true)
         })?;
+        let n = Arc::new(n);
         if is_kept {
             let mut known = self.known();
             if REMEMBERED <= known.selected.len() {
                 known.selected.clear();
             }
-            known.selected.insert(key, n);
+            known.selected.insert(key, n.clone());
         }
         Ok(n)
     }
 
     /// Counts the entries with traits, by their position.
-    pub(super) fn count(&self, view: &View<'_>, traits: usize) -> Result<u64> {
+    fn count(&self, view: &View<'_>, traits: usize) -> Result<u64> {
         let column = hash_column(self.number, &self.traits[traits]);
         let parts: Vec<&Part<'_>> = self.parts.iter().filter(|it| it.traits.contains(&traits)).collect();
         if self.is_filtered {

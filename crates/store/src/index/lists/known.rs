@@ -19,8 +19,8 @@ pub(in crate::index) struct Known {
     pub(super) tallies: HashMap<(usize, String), Arc<Tally>>,
     /// Those of earlier snapshots.
     pub(super) earlier: HashMap<(usize, String), Arc<Tally>>,
-    /// The number of entries that satisfy a condition on each.
-    pub(super) selected: HashMap<(usize, String), u64>,
+    /// The number of entries that satisfy a condition on each, by the position of their traits.
+    pub(super) selected: HashMap<(usize, String), Arc<Vec<u64>>>,
 }
 
 impl Known {

@@ -2,8 +2,9 @@
 //! merged.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 use tantivy::postings::TermInfo;
 use tantivy::termdict::TermStreamer;
@@ -50,6 +51,8 @@ pub(super) struct Other {
     pub(super) gathered: String,
     /// Id of the record.
     pub(super) id: String,
+    /// What it is counted by.
+    pub(super) texts: Arc<BTreeSet<String>>,
 }
 
 /// Direction of a walk.
