@@ -1,5 +1,7 @@
 //! Settings that can be changed at run time: `/api/admin/settings`.
 
+mod names;
+
 use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
@@ -82,17 +84,15 @@ fn put(txn: &mut Txn<'_>, id: &str, value: &str) -> Result<(), ApiError> {
 async fn set(mut call: Call) -> Answer {
     let value = call.text().await?;
     let id = id_of(&call);
-    if !id.starts_with(':') || id.len() < 2 {
-        return Err(ApiError::bad_request(format!("The name of the setting {id} must begin with a colon.")));
-    }
     check(&id, &value)?;
     let (wanted, stored) = (id.clone(), value.clone());
     call.db().write(move |txn: &mut Txn<'_>| put(txn, &wanted, &stored)).await?;
     envelope::ok(json!({ "message": format!("Setting {id} added."), id: value }))
 }
 
-/// Checks that the value of a setting that must be JSON is valid.
+/// Checks that there is such a setting, and that the value of one that must be JSON is valid. Errors: 400.
 fn check(id: &str, value: &str) -> Result<(), ApiError> {
+    names::check(id)?;
     let is_json = matches!(id, ":AllowedCurationLabels" | ":MetadataLanguages" | ":CVocConf");
     if is_json && !value.is_empty() && serde_json::from_str::<Value>(value).is_err() {
         return Err(ApiError::bad_request(format!("Could not parse the value of {id} as JSON")));
@@ -114,9 +114,6 @@ async fn replace_all(mut call: Call) -> Answer {
         _ => return Err(ApiError::bad_request("Empty or invalid JSON object")),
     };
     for (name, value) in &body {
-        if !name.starts_with(':') {
-            return Err(ApiError::bad_request(format!("{name} is not the name of a setting")));
-        }
         check(name, &text_of(value))?;
     }
     let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {

@@ -11,7 +11,7 @@ use crate::grants::{GRANT, grant_id, grants_to};
 use crate::routing::Routes;
 use crate::users::builtin::{log_in, make, read_user};
 use crate::users::{self, USER, User, removal, traces};
-use crate::{clock, envelope, groups, guestbooks, stored, tokens};
+use crate::{clock, envelope, groups, stored, tokens};
 
 /// Default number of users per page of `list-users`.
 const PAGE_USERS: i64 = 25;
@@ -93,11 +93,7 @@ async fn delete(call: Call) -> Answer {
     let (name, number) = path_user(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
         let user = named(txn, &name, &number)?;
-        let mut reasons = traces::what_keeps(txn, &user)?;
-        if guestbooks::has_responses_of(txn, user.id)? {
-            reasons
-                .push("the user is associated with file download (Guestbook Response) record(s)".to_owned());
-        }
+        let reasons = traces::what_keeps(txn, &user)?;
         if !reasons.is_empty() {
             return Err(ApiError::bad_request(format!(
                 "Could not delete Authenticated User {} because {}.",
@@ -150,7 +146,8 @@ fn require_free(view: &mut View<'_>, user: &User, email: &str) -> Result<(), Api
     }
 }
 
-/// Converts an account with a password to an identity provider: body `mail:password:new mail`.
+/// Converts an account with a password to an identity provider: body `mail:password:new mail`, for OAuth followed by
+/// `:provider:id there`.
 async fn convert(mut call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let text = call.text().await?;
@@ -169,11 +166,15 @@ async fn convert(mut call: Call) -> Answer {
         return Err(refused("User doesn't know password."));
     }
     let new_email = parts.next().unwrap_or(email).to_owned();
+    if !is_email(&new_email) {
+        return Err(refused(&format!("The new mail address {new_email:?} is no mail address.")));
+    }
     let is_shib = call.uri.path().ends_with("shib");
     let provider = match (is_shib, parts.next()) {
         (true, _) => "shib".to_owned(),
         (false, named) => named.unwrap_or("orcid").to_owned(),
     };
+    let id_there = parts.next().filter(|it| !is_shib && !it.is_empty()).map(str::to_owned);
     let write = move |txn: &mut Txn<'_>| -> Result<User, ApiError> {
         let mut user = user.clone();
         require_free(txn, &user, &new_email)?;
@@ -182,6 +183,9 @@ async fn convert(mut call: Call) -> Answer {
         }
         user.email.clone_from(&new_email);
         user.authentication_provider_id.clone_from(&provider);
+        if let Some(id) = &id_there {
+            user.persistent_user_id.clone_from(id);
+        }
         if is_shib {
             user.affiliation = Some("TestShib Test IdP".to_owned());
         }
@@ -190,18 +194,18 @@ async fn convert(mut call: Call) -> Answer {
     };
     let user = call.db().write(write).await?;
     call.app.context.accounts().changed();
-    envelope::ok(json!({
+    envelope::ok(envelope::object(json!({
         "email": user.email, "first name": user.first_name, "last name": user.last_name,
         "affiliation": user.affiliation, "changing to this provider": user.authentication_provider_id,
         "id": user.id, "username": user.name,
-    }))
+    })))
 }
 
 /// Converts an account of an identity provider back to a local one: the body is the new mail address.
 async fn convert_back(mut call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let email = call.text().await?;
-    if !email.is_empty() && !is_email(&email) {
+    if !is_email(&email) {
         return Err(ApiError::bad_request(format!(
             "Could not convert the user: {email:?} is no mail address."
         )));
@@ -215,10 +219,8 @@ async fn convert_back(mut call: Call) -> Answer {
             pinakes_accounts::user::insert(txn, &account)?;
             user.account = Some(account.id.clone());
         }
-        if !email.is_empty() {
-            require_free(txn, &user, &email)?;
-            user.email.clone_from(&email);
-        }
+        require_free(txn, &user, &email)?;
+        user.email.clone_from(&email);
         user.authentication_provider_id = "builtin".to_owned();
         user.persistent_user_id.clone_from(&user.name);
         users::put(txn, &user)?;

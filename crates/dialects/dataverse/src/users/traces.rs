@@ -189,12 +189,14 @@ pub(crate) fn what_keeps(view: &mut View<'_>, user: &User) -> Result<Vec<String>
     if has_made_any {
         reasons.push("the user has created Dataverse object(s)".to_owned());
     }
-    let n_versions = view.count(&datasets::VERSION, &Expr::Is("contributorIds".into(), user.id.into()))?;
-    if !has_made_any && n_versions != 0 {
-        reasons.push("the user has contributed to dataset version(s)".to_owned());
+    if guestbooks::has_responses_of(view, user.id)? {
+        reasons.push("the user is associated with file download (Guestbook Response) record(s)".to_owned());
     }
     if !grants::grants_to(view, &[user.identifier()])?.is_empty() {
         reasons.push("the user is associated with role assignment record(s)".to_owned());
+    }
+    if view.count(&datasets::VERSION, &Expr::Is("contributorIds".into(), user.id.into()))? != 0 {
+        reasons.push("the user has contributed to dataset version(s)".to_owned());
     }
     if !saved_searches::ids_of(view, user.id)?.is_empty() {
         reasons.push("the user has created saved searches".to_owned());
