@@ -168,7 +168,7 @@ fn run(
     let page = page(view, &filter, wanted, n_all)?;
     let mut items = Vec::new();
     for (score, document) in &page {
-        let item = show::item(view, app, asker, site_url, document, wanted.shows)?;
+        let item = show::item(view, app, asker, site_url, document, &wanted.shows)?;
         let Some(mut item) = item else { continue };
         if wanted.shows.relevance {
             item["matches"] = show::matches(document, &wanted.words);

@@ -414,11 +414,31 @@ fn range(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> E
     };
     // `2020` as an upper end includes the whole year.
     let high = if high == "*" || !has_high { high.to_owned() } else { format!("{high}\u{10ffff}") };
-    let by_text = Expr::Range(path, end(low, has_low), end(&high, has_high));
+    let mut by_text = Expr::Range(path.clone(), end(low, has_low), end(&high, has_high));
+    // A date without day or month reaches into a range that begins within its year or month.
+    let longer = if has_low { longer_dates(low) } else { Vec::new() };
+    if !longer.is_empty() {
+        let reaches = Expr::In(path, longer.into_iter().map(Into::into).collect());
+        by_text = Expr::Or(vec![by_text, reaches]);
+    }
     let Some(by_number) = numbers else { return by_text };
     // Numeric values are compared as numbers, dates as text.
     let is_text = Expr::Not(Box::new(Expr::Exists(number_path(field))));
     Expr::Or(vec![by_number, by_text.and(is_text)])
+}
+
+/// Returns the year, and the month, that contain a date: for `2010-05-01`, `2010` and `2010-05`. None for other texts.
+fn longer_dates(date: &str) -> Vec<&str> {
+    let has_form = |part: &str, length: usize| {
+        part.bytes().enumerate().all(|(at, it)| if at == 4 { it == b'-' } else { it.is_ascii_digit() })
+            && part.len() == length
+    };
+    let parts = [(4, date.get(..4)), (7, date.get(..7))];
+    let parts = parts.into_iter().filter_map(|(length, part)| Some((length, part?)));
+    let is_longer = |(length, part): &(usize, &str)| {
+        has_form(part, *length) && date.as_bytes().get(*length) == Some(&b'-')
+    };
+    parts.filter(is_longer).map(|it| it.1).collect()
 }
 
 /// Returns the path of a field's numeric values in documents.
@@ -466,11 +486,14 @@ mod tests {
         assert!(shown("tide -gauge").contains("Not("));
         assert!(shown("id:dataset_4_draft").starts_with("In(Path([\"id\"])"));
         assert!(shown("subject_ss:\"Earth and Sky\"").contains("subject\\u{1}Earth and Sky"));
-        assert!(shown("timePeriodCoveredStart:[2000-01 TO 2020]").starts_with("Range("));
+        assert!(shown("timePeriodCoveredStart:[2000-01 TO 2020]").starts_with("Or([Range("));
         assert!(
             shown("targetSampleActualSize:[90 TO *]")
                 .contains("Range(Path([\"numbers\", \"targetSampleActualSize\"])")
         );
+        assert_eq!(longer_dates("2010-05-01"), ["2010", "2010-05"]);
+        assert_eq!(longer_dates("2010-05"), ["2010"]);
+        assert!(["2010", "*", "10-05-01", "a-b", "2010x05-01"].iter().all(|it| longer_dates(it).is_empty()));
         assert!(shown("isHarvested:true").contains("isHarvested\\u{1}true"));
         assert!(shown("isHarvested:false").starts_with("Not("));
         for word in ["fin?hes", "fin*", "f*hes"] {

@@ -16,7 +16,7 @@ use crate::search::document::DOCUMENT;
 use crate::{clock, collections, stored};
 
 /// Optional parts of an answer.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Shows {
     pub(super) relevance: bool,
     pub(super) facets: bool,
@@ -24,7 +24,42 @@ pub(super) struct Shows {
     pub(super) api_urls: bool,
     pub(super) type_counts: bool,
     pub(super) collections: bool,
-    pub(super) metadata: bool,
+    /// The metadata to show of a dataset.
+    pub(super) metadata: Vec<ShownField>,
+}
+
+/// A field of a metadata block, or all fields of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownField {
+    block: String,
+    /// `None` for all fields.
+    field: Option<String>,
+}
+
+impl ShownField {
+    /// Reads `block:field` or `block:*`; returns `None` for anything else.
+    fn named(text: &str) -> Option<Self> {
+        let (block, field) = text.split_once(':')?;
+        let field = (field != "*").then(|| field.to_owned());
+        Some(Self { block: block.to_owned(), field })
+    }
+}
+
+/// Returns the wanted fields of a dataset's metadata, by block.
+fn only(metadata: Value, wanted: &[ShownField]) -> Value {
+    let Value::Object(mut blocks) = metadata else { return metadata };
+    blocks.retain(|block, content| {
+        let mut of_block = wanted.iter().filter(|it| it.block == *block).peekable();
+        if of_block.peek().is_none() {
+            return false;
+        }
+        let names: Option<Vec<&str>> = of_block.map(|it| it.field.as_deref()).collect();
+        if let (Some(names), Some(fields)) = (names, content["fields"].as_array_mut()) {
+            fields.retain(|it| it["typeName"].as_str().is_some_and(|name| names.contains(&name)));
+        }
+        true
+    });
+    blocks.into()
 }
 
 impl Shows {
@@ -37,7 +72,7 @@ impl Shows {
             api_urls: is("show_api_urls"),
             type_counts: is("show_type_counts"),
             collections: is("show_collections"),
-            metadata: call.query.filled("metadata_fields").is_some(),
+            metadata: call.query.all("metadata_fields").filter_map(ShownField::named).collect(),
         }
     }
 }
@@ -137,7 +172,7 @@ pub(super) fn item(
     asker: &Asker,
     site_url: &str,
     document: &Value,
-    shows: Shows,
+    shows: &Shows,
 ) -> Result<Option<Value>, ApiError> {
     let item = match document["type"].as_str() {
         Some("dataverses") => collection(view, site_url, document)?,
@@ -196,7 +231,7 @@ fn dataset(
     view: &mut View<'_>,
     site_url: &str,
     document: &Value,
-    shows: Shows,
+    shows: &Shows,
 ) -> Result<Option<Map<String, Value>>, ApiError> {
     let Some(it) = datasets::by_id(view, number(document, "dataset"))? else { return Ok(None) };
     let Ok(version) = version::of_dataset(view, &it, number(document, "version")) else { return Ok(None) };
@@ -266,8 +301,9 @@ fn dataset(
         "dataSources": list(metadata.many("dataSources")),
         "authors": metadata.children("author", "authorName"),
     }));
-    if shows.metadata {
-        map.insert("metadataBlocks".into(), shown_blocks(view, &version, Showing::default())?);
+    if !shows.metadata.is_empty() {
+        let all = shown_blocks(view, &version, Showing::default())?;
+        map.insert("metadataBlocks".into(), only(all, &shows.metadata));
     }
     if shows.collections {
         let mut holders = vec![owner];

@@ -14,6 +14,7 @@ async fn ranges_compare_numbers_as_numbers_and_dates_as_dates() -> Result<(), Fa
     let fields = json!({"fields": [
         {"typeName": "targetSampleSize", "multiple": false, "typeClass": "compound", "value": {"targetSampleActualSize": size}},
         {"typeName": "productionDate", "multiple": false, "typeClass": "primitive", "value": "2019-05-01"},
+        {"typeName": "distributionDate", "multiple": false, "typeClass": "primitive", "value": "2014-05"},
     ]});
     let got = server
         .json(&fiona, "PUT", &format!("/api/datasets/{dataset}/editMetadata?replace=true"), &fields)
@@ -29,6 +30,9 @@ async fn ranges_compare_numbers_as_numbers_and_dates_as_dates() -> Result<(), Fa
         ("productionDate:[2019 TO 2019]", 1),
         ("productionDate:[2018-12-01 TO 2019-05]", 1),
         ("productionDate:[2020 TO *]", 0),
+        ("distributionDate:[2014-05-10 TO 2014-06]", 1),
+        ("distributionDate:[2014-06-10 TO *]", 0),
+        ("distributionDate:[* TO 2014-04-30]", 0),
         ("g?uge", 1),
         ("title:ga*e", 1),
         ("title:g?ge", 0),
