@@ -162,7 +162,11 @@ fn bibtex(cited: &Cited) -> String {
 
 fn ris(cited: &Cited) -> String {
     let clean = |text: &str| text.replace(['\r', '\n'], " ");
-    let mut text = String::from("TY  - DATA\n");
+    // The first two lines say for whom the text is; programs that read RIS skip them.
+    let mut text = format!(
+        "Provider: {}\nContent: text/plain; charset=\"utf-8\"\nTY  - DATA\n",
+        clean(&cited.publisher)
+    );
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name}  - {}\n", clean(value)));
     line("T1", &cited.title);
     cited.authors.iter().for_each(|it| line("AU", it));
@@ -236,6 +240,8 @@ mod tests {
         );
         assert!(bibtex.contains("title = {Tides at <sea>}"), "{bibtex}");
         let ris = Format::Ris.write(&cited);
+        let head = "Provider: Root\nContent: text/plain; charset=\"utf-8\"\nTY  - DATA\nT1  - Tides ";
+        assert!(ris.starts_with(head), "{ris}");
         assert!(ris.contains("AU  - Gull, Ada\nAU  - Tide Office\n") && ris.ends_with("ER  - \n"), "{ris}");
         let endnote = Format::EndNote.write(&cited);
         assert!(endnote.contains("<title>Tides {at} &lt;sea&gt;</title>"), "{endnote}");

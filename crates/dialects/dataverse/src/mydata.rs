@@ -15,7 +15,7 @@ use crate::error::{Answer, ApiError};
 use crate::grants::{self, Permission};
 use crate::groups::membership;
 use crate::routing::Routes;
-use crate::{envelope, roles, stored, users};
+use crate::{envelope, permissions, roles, stored, users};
 
 /// Items per page.
 const PAGE_ITEMS: usize = 10;
@@ -307,22 +307,15 @@ impl<'f> Finder<'f> {
     }
 }
 
-/// Lists the collections in which the caller holds any role.
+/// Lists the collections to which the caller may add datasets.
 async fn list_collections(call: Call) -> Answer {
     let asker = match owner(&call).await? {
         Ok(asker) => asker,
         Err(message) => return failed(message),
     };
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
-        let mut names = vec![asker.identifier()];
-        names.extend(membership::of(view, &asker)?);
-        let mut items = Vec::new();
-        for grant in grants::grants_to(view, &names)? {
-            if let Some(it) = collections::by_id(view, grant.object)? {
-                items.push(json!({"id": it.id, "alias": it.alias, "name": it.name}));
-            }
-        }
-        Ok(items)
+        let found = permissions::collections_with(view, &asker, Some(Permission::AddDataset))?;
+        Ok(found.iter().map(|it| json!({"id": it.id, "alias": it.alias, "name": it.name})).collect())
     };
     let items = call.db().read(Weight::Scan, find).await?;
     envelope::ok(json!({"count": items.len(), "items": items}))

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use pinakes_store::{Expr, Query, View};
 
 use crate::asker::{self, Asker};
+use crate::collections::{self, COLLECTION, Collection};
 use crate::error::ApiError;
 use crate::grants::{self, GRANT, Grant, Permission, Place};
 use crate::groups::membership;
@@ -80,6 +81,34 @@ fn granted(view: &mut View<'_>, assignees: &[String], place: Place) -> Result<Pe
         held.extend(roles::permissions_of(view, role)?);
     }
     Ok(held)
+}
+
+/// Returns the collections in which the caller holds a permission, or any permission, by assignments to them or to
+/// their groups; all collections for superusers.
+pub(crate) fn collections_with(
+    view: &mut View<'_>,
+    asker: &Asker,
+    permission: Option<Permission>,
+) -> Result<Vec<Collection>, ApiError> {
+    if asker.is_superuser() {
+        return stored::find(view, &COLLECTION, &Query::filter(Expr::All));
+    }
+    let mut names = asker::own_names(asker);
+    names.extend(membership::of(view, asker)?);
+    let mut found: BTreeSet<i64> = BTreeSet::new();
+    for grant in grants::grants_to(view, &names)? {
+        for assigned in &grant.roles {
+            let held = roles::permissions_of(view, assigned.role)?;
+            if permission.is_none_or(|it| held.contains(&it)) {
+                found.insert(grant.object);
+            }
+        }
+    }
+    let mut list = Vec::new();
+    for id in found {
+        list.extend(collections::by_id(view, id)?);
+    }
+    Ok(list)
 }
 
 /// Returns users who hold a role with one of the permissions on one of the objects.

@@ -11,7 +11,7 @@ use crate::{collections, datasets, envelope, files, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.post("/sendfeedback", send_feedback).post("/admin/feedback", send_feedback)
+    routes.post("/sendfeedback", send_feedback).post("/admin/feedback", send_as_admin)
 }
 
 /// Returns a text without tags.
@@ -28,9 +28,37 @@ pub(crate) fn plain(text: &str) -> String {
     out
 }
 
-/// Accepts a message to the contacts of a collection or dataset. The server sends no mail: the answer contains the mail
-/// that would be sent.
+/// Accepts a message to the contacts of a collection or dataset. The server sends no mail: the answer contains what its
+/// sender said. It does not tell the contacts' addresses, which the site may hide.
 async fn send_feedback(mut call: Call) -> Answer {
+    let mail = mail(&mut call).await?;
+    envelope::ok(json!([{"fromEmail": mail.from, "subject": mail.subject, "body": mail.body}]))
+}
+
+/// Accepts such a message from an administrator, who sees the whole mail that would be sent.
+async fn send_as_admin(mut call: Call) -> Answer {
+    let mail = mail(&mut call).await?;
+    let support = call.app.settings.system_email.clone();
+    envelope::ok(json!([{
+        "fromEmail": mail.from,
+        "toEmail": if mail.to.is_empty() { support.clone() } else { mail.to.join(",") },
+        "ccEmail": support,
+        "subject": mail.subject,
+        "body": mail.body,
+    }]))
+}
+
+/// A message to contacts.
+struct Mail {
+    from: String,
+    /// Addresses of the contacts; none for the installation.
+    to: Vec<String>,
+    subject: String,
+    body: String,
+}
+
+/// Reads and checks a message. Errors: 400, 404 for an unknown object, 429 if there were too many.
+async fn mail(call: &mut Call) -> Result<Mail, ApiError> {
     let bytes = call.bytes().await?;
     let body: Map<String, Value> = serde_json::from_slice(&bytes)
         .map_err(|error| ApiError::bad_request(format!("Invalid JSON; error message: {error}")))?;
@@ -42,28 +70,20 @@ async fn send_feedback(mut call: Call) -> Answer {
     if message.is_empty() {
         return Err(ApiError::bad_request("Body can not be empty."));
     }
-    limit_length(&call, &message).await?;
+    limit_length(call, &message).await?;
     let given = text("fromEmail").filter(|it| !it.trim().is_empty());
     let own = call.asker.user.as_ref().map(|it| it.email.clone());
     let from = given.or(own).ok_or_else(|| ApiError::bad_request("Missing fromEmail"))?;
     if !is_email(&from) {
         return Err(ApiError::bad_request(format!("Invalid fromEmail: {from}")));
     }
-    limit_feedback(&call, &from).await?;
+    limit_feedback(call, &from).await?;
     let (target, identifier) = (body.get("targetId").and_then(Value::as_i64), text("identifier"));
     let find = move |view: &mut View<'_>| -> Result<Vec<String>, ApiError> {
         contacts(view, target, identifier.as_deref())
     };
     let to = call.db().read(Weight::Point, find).await?;
-    let support = call.app.settings.system_email.clone();
-    let sent = json!({
-        "fromEmail": from,
-        "toEmail": if to.is_empty() { support.clone() } else { to.join(",") },
-        "ccEmail": support,
-        "subject": plain(&subject),
-        "body": message,
-    });
-    envelope::ok(json!([sent]))
+    Ok(Mail { from, to, subject: plain(&subject), body: message })
 }
 
 /// Returns the contact addresses of an object; none for the installation.

@@ -88,7 +88,7 @@ fn manifest(body: &Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
         .flat_map(|it| it.values())
         .filter_map(Value::as_str)
         .collect();
-    if let Some(unknown) = words.iter().find(|it| it.starts_with('{') && !RESERVED.contains(it)) {
+    if let Some(unknown) = words.iter().find(|it| !RESERVED.contains(it)) {
         return Err(bad(format!("Unknown reserved word: {unknown}")));
     }
     let one_of = match scope {
@@ -439,6 +439,8 @@ mod tests {
         assert!(refused(with("displayName", json!(""))).contains("displayName"));
         let other = json!({"queryParameters": [{"x": "{fileid}"}]});
         assert_eq!(refused(with("toolParameters", other)), "Unknown reserved word: {fileid}");
+        let fixed = json!({"queryParameters": [{"id": "{fileId}"}, {"mode": "fast"}]});
+        assert_eq!(refused(with("toolParameters", fixed)), "Unknown reserved word: fast");
         let none = json!({"queryParameters": [{"key": "{apiToken}"}]});
         let message = "One of the following reserved words is required: {fileId}, {filePid}.";
         assert_eq!(refused(with("toolParameters", none)), message);

@@ -13,7 +13,8 @@ async fn download(call: Call) -> Answer {
     let found = access::admitted(&call).await?;
     access::check_guestbook(&call, &found).await?;
     let format = call.query.filled("format").unwrap_or_default();
-    if let Some(size) = call.query.get("imageThumb") {
+    // Who names a format gets it, whatever else is asked for.
+    if let Some(size) = call.query.get("imageThumb").filter(|_| format.is_empty()) {
         let size = size.to_owned();
         return crate::thumbnails::of_file(&call, &found.file, &size).await?.ok_or_else(access::no_service);
     }

@@ -23,7 +23,9 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
+    /// Reads the limits. Errors: 503 if the site takes files in other ways only.
     pub(crate) fn of(view: &mut View<'_>, collection: &Collection) -> Result<Self, ApiError> {
+        require_http(view)?;
         let algorithm = site_settings::get(view, ":FileFixityChecksumAlgorithm")?.unwrap_or_default();
         let most_bytes = site_settings::get(view, ":MaxFileUploadSizeInBytes")?;
         let most_bytes = most_bytes.and_then(|text| {
@@ -37,6 +39,23 @@ impl Bounds {
         let pids = collection.file_pids_enabled.unwrap_or(pids);
         Ok(Self { algorithm: Algorithm::named(&algorithm), most_bytes, zip_entries, pids })
     }
+}
+
+/// Ways to upload files that this server has, as the setting `:UploadMethods` names them.
+const METHODS: [&str; 3] = ["native/http", "direct", "dvwebloader"];
+
+/// Checks that the site takes files over HTTP: `:UploadMethods` is not set, or names a way that this server has.
+/// Errors: 503.
+fn require_http(view: &mut View<'_>) -> Result<(), ApiError> {
+    let methods = site_settings::get(view, ":UploadMethods")?.unwrap_or_default();
+    let has_any = |it: &str| METHODS.iter().any(|method| method.eq_ignore_ascii_case(it.trim()));
+    if methods.trim().is_empty() || methods.split(',').any(has_any) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        http::StatusCode::SERVICE_UNAVAILABLE,
+        "File upload via HTTP is not available for this installation of Dataverse.",
+    ))
 }
 
 /// Checks the limits. Errors: 400 if the dataset may hold no more files, or a quota is exceeded.

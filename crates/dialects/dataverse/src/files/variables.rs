@@ -112,10 +112,14 @@ fn parse(bytes: &[u8]) -> Result<Element, ApiError> {
             _ => {}
         }
     }
-    while 1 < open.len() {
-        closed(&mut open);
+    if 1 < open.len() {
+        return Err(bad("it ends before its root does".to_owned()));
     }
-    Ok(open.pop().unwrap_or_default())
+    let document = open.pop().unwrap_or_default();
+    if document.children.is_empty() {
+        return Err(bad("it has no element".to_owned()));
+    }
+    Ok(document)
 }
 
 /// Returns the descriptions in a document: variables by number, and groups.
@@ -246,6 +250,16 @@ async fn edit(mut call: Call) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_document_is_refused() {
+        for (text, part) in
+            [("", "no element"), ("yes", "no element"), ("<dataDscr><var ID='v1'>", "ends before")]
+        {
+            let why = parse(text.as_bytes()).unwrap_err().message;
+            assert!(why.contains(part), "{text}: {why}");
+        }
+    }
 
     #[test]
     fn a_description_is_read() {

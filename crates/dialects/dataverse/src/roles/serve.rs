@@ -56,8 +56,12 @@ async fn show(call: Call) -> Answer {
     call.asker.user()?;
     let find = move |view: &mut View<'_>| -> Result<Role, ApiError> {
         let role = wanted(view, &id, alias.as_deref())?;
-        if role.owner_id.is_some() {
-            check_manages(view, &asker, &role)?;
+        let is_hidden = match role.owner_id.map(Place::collection) {
+            Some(place) => !permissions::may(view, &asker, place, Permission::ManageDataversePermissions)?,
+            None => false,
+        };
+        if is_hidden {
+            return Err(ApiError::unauthorized("Permission required to view roles."));
         }
         Ok(role)
     };

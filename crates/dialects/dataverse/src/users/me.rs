@@ -1,19 +1,19 @@
 //! The caller's own account and token: `/api/users`.
 
 use http::{HeaderValue, Method, StatusCode};
-use pinakes_store::{Expr, Query, Txn, View, Weight};
+use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::collections::{self, COLLECTION, Collection};
+use crate::asker::Asker;
 use crate::error::{Answer, ApiError};
 use crate::grants::{self, GRANT, Grant, Permission};
-use crate::groups::{self, membership};
+use crate::groups;
 use crate::routing::Routes;
 use crate::users::builtin::{is_username, make, read_user, recreate};
 use crate::users::traces::Element;
-use crate::users::{self, User, removal, traces};
-use crate::{asker, clock, envelope, permissions, roles, stored, tokens};
+use crate::users::{self, removal, traces};
+use crate::{clock, envelope, permissions, stored, tokens};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -142,7 +142,8 @@ async fn allowed_collections(call: Call) -> Answer {
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let user = users::by_name(view, &name)?
             .ok_or_else(|| ApiError::internal(format!("User {name} not found.")))?;
-        let allowed = collections_with(view, user, peer, permission)?;
+        let asker = Asker { user: Some(user.into()), peer, ..Asker::default() };
+        let allowed = permissions::collections_with(view, &asker, permission)?;
         let items: Vec<Value> = allowed
             .iter()
             .map(
@@ -152,36 +153,6 @@ async fn allowed_collections(call: Call) -> Answer {
         Ok(json!({"count": items.len(), "items": items}))
     };
     envelope::ok(call.db().read(Weight::Scan, find).await?)
-}
-
-/// Returns the collections in which a user holds a given permission, or any permission.
-fn collections_with(
-    view: &mut View<'_>,
-    user: User,
-    peer: Option<std::net::IpAddr>,
-    permission: Option<Permission>,
-) -> Result<Vec<Collection>, ApiError> {
-    let is_superuser = user.superuser;
-    let asker = crate::asker::Asker { user: Some(user.into()), peer, ..Default::default() };
-    if is_superuser {
-        return stored::find(view, &COLLECTION, &Query::filter(Expr::All));
-    }
-    let mut names = asker::own_names(&asker);
-    names.extend(membership::of(view, &asker)?);
-    let mut found: Vec<i64> = Vec::new();
-    for grant in grants::grants_to(view, &names)? {
-        for assigned in &grant.roles {
-            let held = roles::permissions_of(view, assigned.role)?;
-            if permission.is_none_or(|it| held.contains(&it)) && !found.contains(&grant.object) {
-                found.push(grant.object);
-            }
-        }
-    }
-    let mut list = Vec::new();
-    for id in found {
-        list.extend(collections::by_id(view, id)?);
-    }
-    Ok(list)
 }
 
 /// Renames a user everywhere.

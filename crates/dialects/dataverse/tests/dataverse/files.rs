@@ -99,6 +99,9 @@ async fn tables_are_read_when_the_upload_is_answered() -> Result<(), Failure> {
     assert_eq!(tables["data"][0]["varQuantity"], 2);
     let locks = server.get(&fiona, &format!("/api/datasets/{dataset}/locks")).await?.json();
     assert_eq!(locks["data"], json!([]));
+    // Scripts that always name a width of a thumbnail get the format that they name.
+    let asked = format!("/api/access/datafile/{id}?format=original&imageThumb=null");
+    assert_eq!(server.get(&fiona, &asked).await?.text(), original.text());
     let ddi = server.get(&fiona, &format!("/api/access/datafile/{id}/metadata/ddi")).await?;
     assert!(ddi.text().contains("name=\"pounds\""), "{}", ddi.text());
     Ok(())

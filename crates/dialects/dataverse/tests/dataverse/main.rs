@@ -1,6 +1,7 @@
 //! Tests of the dialect over HTTP, in one process: the life of a deposit.
 
 mod accounts;
+mod administration;
 mod answers;
 mod deposits;
 mod details;
