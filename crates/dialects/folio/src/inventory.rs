@@ -18,6 +18,7 @@
 //! | `views.rs` | streams for harvesters and discovery |
 
 pub mod business;
+mod call_numbers;
 mod changes;
 pub(crate) mod derived;
 pub(crate) mod harvested;

@@ -217,11 +217,8 @@ fn condition(
     names: &Names,
     node: &Node,
 ) -> Result<Expr, FolioError> {
-    let resolved = if std::ptr::eq(collection, &INSTANCES) {
-        options::resolved(view, node.clone())?
-    } else {
-        node.clone()
-    };
+    let resolved =
+        if std::ptr::eq(collection, &INSTANCES) { options::resolved(node.clone()) } else { node.clone() };
     condition_of(view, collections, collection, names, &resolved).map_err(refusals::unknown_field)
 }
 

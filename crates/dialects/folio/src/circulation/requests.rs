@@ -65,7 +65,7 @@ pub(crate) static REQUESTS: Collection = Collection {
             Index::on(&["itemBarcode"]),
             Index::on(&["requesterBarcode"]),
         ],
-        ..Kind::named("folio_request")
+        ..Kind::named(joins::KIND)
     },
     schema: Schema {
         required: &["requestType", "requestDate", "requesterId", "instanceId", "requestLevel"],
@@ -98,7 +98,7 @@ pub(crate) static REQUESTS: Collection = Collection {
         ..Names::PLAIN
     },
     hooks: Hooks { prepare: remember, foreign: joins::of_requests, ..Hooks::NONE },
-    ..Collection::named("/request-storage/requests", "requests", "folio_request")
+    ..Collection::named("/request-storage/requests", "requests", joins::KIND)
 };
 
 /// Copies into a request the searchable data of its item, title, requester and pickup location, as they are now.

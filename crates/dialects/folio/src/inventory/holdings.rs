@@ -77,6 +77,7 @@ pub static HOLDINGS: Collection = Collection {
         ],
         indexes: &[Index::unique(&["hrid"]), Index::on(&["instanceId"]), Index::on(&["updatedDate"])],
         search: Search::Folded,
+        joins: &["id", "instanceId"],
         facets: &[
             Facet::values("permanentLocationId"),
             Facet::values("temporaryLocationId"),

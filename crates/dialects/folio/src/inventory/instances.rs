@@ -122,6 +122,7 @@ pub static INSTANCES: Collection = Collection {
             Facet { name: "instanceDateType", path: "dates.dateTypeId", counts: Counts::Values },
         ],
         search: Search::Folded,
+        joins: &["id"],
         patterns: &["title"],
         lists: super::listed::OF_INSTANCES,
         text: Text::At(&[

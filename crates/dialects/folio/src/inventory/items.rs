@@ -121,6 +121,7 @@ pub static ITEMS: Collection = Collection {
             Index::on(&["updatedDate"]),
         ],
         search: Search::Folded,
+        joins: &["id", "holdingsRecordId"],
         lists: super::listed::OF_ITEMS,
         facets: &[
             Facet { name: "status", path: "status.name", counts: pinakes_store::Counts::Values },

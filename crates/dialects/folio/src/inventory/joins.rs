@@ -1,22 +1,25 @@
 //! Queries about related records: items by fields of their holdings and instance, and the like.
 //!
-//! `instance.title=x` on items finds instances first, then their holdings, then items; the number of records in
-//! between is bounded.
+//! `instance.title=x` on items finds instances first, then their holdings, then items. Few records in between are named
+//! by their ids, which an index of the store finds; many are joined by its search indexes.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use pinakes_store::{Expr, Query, Value, View};
 
+use super::call_numbers;
 use super::isbn;
 use super::kinds::{HOLDINGS, INSTANCE, ITEM, MATERIAL_TYPE};
-use crate::platform::collection::{Collection, Collections, by_kind, condition_of};
+use crate::platform::collection::{Collections, by_kind, condition_of};
 use crate::platform::cql::{Clause, Node};
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
-/// Maximum number of records that a condition on a related kind may find.
-pub(crate) const JOINED_RECORDS: usize = 50_000;
+/// Maximum number of records in between that are named by their ids where a search index joins more.
+const NAMED_RECORDS: u64 = 1_000;
+/// The same where none does: with more, the bodies of all records are looked at.
+const NAMED_RECORDS_MAX: u64 = 50_000;
 
 /// Evaluates `instance.…`, `holdingsRecords.…` and `materialType.…` on items.
 pub(super) fn of_items(
@@ -25,16 +28,14 @@ pub(super) fn of_items(
     clause: &Clause,
 ) -> Result<Option<Expr>, FolioError> {
     if let Some(inner) = below(clause, &["instance"]) {
-        let instances = ids(view, collections, INSTANCE, &inner, "id")?;
-        let holdings = linked(view, by_kind(collections, HOLDINGS)?, "instanceId", instances, "id")?;
-        return Ok(Some(within("holdingsRecordId", holdings)));
+        let holdings = joined(view, collections, &inner, (INSTANCE, "id"), (HOLDINGS, "instanceId"))?;
+        return linked(view, collections, holdings, (HOLDINGS, "id"), (ITEM, "holdingsRecordId")).map(Some);
     }
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
-        let holdings = ids(view, collections, HOLDINGS, &inner, "id")?;
-        return Ok(Some(within("holdingsRecordId", holdings)));
+        return joined(view, collections, &inner, (HOLDINGS, "id"), (ITEM, "holdingsRecordId")).map(Some);
     }
     if let Some(inner) = below(clause, &["materialType"]) {
-        return Ok(Some(within("materialTypeId", ids(view, collections, MATERIAL_TYPE, &inner, "id")?)));
+        return joined(view, collections, &inner, (MATERIAL_TYPE, "id"), (ITEM, "materialTypeId")).map(Some);
     }
     Ok(None)
 }
@@ -46,51 +47,42 @@ pub(super) fn of_holdings(
     clause: &Clause,
 ) -> Result<Option<Expr>, FolioError> {
     if let Some(inner) = below(clause, &["instance"]) {
-        let instances = ids(view, collections, INSTANCE, &inner, "id")?;
-        return Ok(Some(within("instanceId", instances)));
+        return joined(view, collections, &inner, (INSTANCE, "id"), (HOLDINGS, "instanceId")).map(Some);
     }
     if let Some(inner) = below(clause, &["item", "items"]) {
-        return Ok(Some(Expr::Ids(
-            ids(view, collections, ITEM, &inner, "holdingsRecordId")?.into_iter().collect(),
-        )));
+        return joined(view, collections, &inner, (ITEM, "holdingsRecordId"), (HOLDINGS, "id")).map(Some);
     }
     Ok(None)
 }
 
-/// Evaluates `holdingsRecords.…` and `item.…` on instances; `isbn` in any of its forms.
+/// Evaluates `holdingsRecords.…` and `item.…` on instances; call numbers of both without regard to what is between
+/// letters and digits; `isbn` in any of its forms.
 pub(super) fn of_instances(
     view: &mut View<'_>,
     collections: Collections,
     clause: &Clause,
 ) -> Result<Option<Expr>, FolioError> {
+    const OF_HOLDINGS: End = (HOLDINGS, "instanceId");
     if clause.index.eq_ignore_ascii_case("isbn") {
         return Ok(isbn::condition(clause));
     }
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
-        return Ok(Some(Expr::Ids(
-            ids(view, collections, HOLDINGS, &inner, "instanceId")?.into_iter().collect(),
-        )));
+        return joined(view, collections, &inner, (HOLDINGS, "instanceId"), (INSTANCE, "id")).map(Some);
     }
     if let Some(inner) = below(clause, &["item", "items"]) {
-        let holdings = ids(view, collections, ITEM, &inner, "holdingsRecordId")?;
-        let instances = instances_of(view, by_kind(collections, HOLDINGS)?, holdings)?;
-        return Ok(Some(Expr::Ids(instances.into_iter().collect())));
+        let above = joined(view, collections, &inner, (ITEM, "holdingsRecordId"), (HOLDINGS, "id"))?;
+        return linked(view, collections, above, OF_HOLDINGS, (INSTANCE, "id")).map(Some);
     }
-    Ok(None)
-}
-
-/// Returns the ids of the instances of holdings.
-pub(crate) fn instances_of(
-    view: &mut View<'_>,
-    collection: &'static Collection,
-    holdings: BTreeSet<String>,
-) -> Result<BTreeSet<String>, FolioError> {
-    let holdings: Vec<String> = holdings.into_iter().collect();
-    let mut instances = BTreeSet::new();
-    for record in view.get_many(&collection.kind, &holdings)?.iter().flatten() {
-        instances.extend(text_at(&record.json()?, "instanceId").map(str::to_owned));
+    match call_numbers::normalized(clause)? {
+        Some((HOLDINGS, filter)) => {
+            linked(view, collections, filter, OF_HOLDINGS, (INSTANCE, "id")).map(Some)
+        }
+        Some((_, filter)) => {
+            let above = linked(view, collections, filter, (ITEM, "holdingsRecordId"), (HOLDINGS, "id"))?;
+            linked(view, collections, above, OF_HOLDINGS, (INSTANCE, "id")).map(Some)
+        }
+        None => Ok(None),
     }
-    Ok(instances)
 }
 
 /// Returns the clause without its first step, if that is one of `prefixes`.
@@ -100,62 +92,53 @@ pub(crate) fn below(clause: &Clause, prefixes: &[&str]) -> Option<Clause> {
     is_one.then(|| Clause { index: rest.to_owned(), ..clause.clone() })
 }
 
-/// Returns the values of `field` in the records of a kind that satisfy a clause.
-pub(crate) fn ids(
+/// One end of a join: a kind, and the path at which its records have the text that joins them.
+pub(crate) type End = (&'static str, &'static str);
+
+/// Returns the condition on records of `to` that they are joined with one of `from` which satisfies a clause.
+pub(crate) fn joined(
     view: &mut View<'_>,
     collections: Collections,
-    kind: &str,
     clause: &Clause,
-    field: &str,
-) -> Result<BTreeSet<String>, FolioError> {
-    let collection = by_kind(collections, kind)?;
+    from: End,
+    to: End,
+) -> Result<Expr, FolioError> {
+    let collection = by_kind(collections, from.0)?;
     let node = Node::Clause(clause.clone());
     let filter = condition_of(view, collections, collection, &collection.names, &node)?;
-    gathered(view, collection, filter, field)
+    linked(view, collections, filter, from, to)
 }
 
-/// Returns the values of `field` in the records whose `path` is one of `values`.
+/// Returns the condition on records of `to` that they are joined with one of `from` which satisfies a condition.
 fn linked(
     view: &mut View<'_>,
-    collection: &'static Collection,
-    path: &str,
-    values: BTreeSet<String>,
-    field: &str,
-) -> Result<BTreeSet<String>, FolioError> {
-    gathered(view, collection, within(path, values), field)
-}
-
-/// Returns the values of `field` in the records that satisfy a condition.
-///
-/// Errors: 400 if there are more than [`JOINED_RECORDS`].
-pub(crate) fn gathered(
-    view: &mut View<'_>,
-    collection: &'static Collection,
+    collections: Collections,
     filter: Expr,
-    field: &str,
-) -> Result<BTreeSet<String>, FolioError> {
+    (kind, field): End,
+    (to, path): End,
+) -> Result<Expr, FolioError> {
+    let collection = by_kind(collections, kind)?;
+    let is_indexed = by_kind(collections, to)?.kind.joins.contains(&path);
+    let n_named = if is_indexed { NAMED_RECORDS } else { NAMED_RECORDS_MAX };
+    if n_named < view.count(&collection.kind, &filter)? {
+        let keys = view.join_keys(&collection.kind, &filter, &field.into())?;
+        return Ok(Expr::Joined(path.into(), keys));
+    }
     let mut found = BTreeSet::new();
-    let next = |n: usize| if JOINED_RECORDS < n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     if field == "id" {
         view.for_each(&collection.kind, &Query::filter(filter), |record| {
             found.insert(record.id);
-            next(found.len())
+            ControlFlow::Continue(())
         })?;
     } else {
         view.for_each_body(&collection.kind, &Query::filter(filter), |_, body| {
             found.extend(text_at(&body, field).map(str::to_owned));
-            next(found.len())
+            ControlFlow::Continue(())
         })?;
     }
-    if JOINED_RECORDS < found.len() {
-        return Err(FolioError::bad_request(format!(
-            "CQLParseException: the condition on {} holds for more than {JOINED_RECORDS} of them; narrow it",
-            collection.list
-        )));
-    }
-    Ok(found)
+    Ok(if path == "id" { Expr::Ids(found.into_iter().collect()) } else { within(path, found) })
 }
 
-pub(crate) fn within(path: &str, values: BTreeSet<String>) -> Expr {
+fn within(path: &str, values: BTreeSet<String>) -> Expr {
     Expr::In(path.into(), values.into_iter().map(Value::Text).collect())
 }

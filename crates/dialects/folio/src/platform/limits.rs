@@ -40,8 +40,6 @@ pub(crate) const MATCH_HITS: usize = 1_000;
 pub(crate) const COUNTED_AUTHORITIES: usize = 10_000;
 /// Maximum number of records in a request for link suggestions. Beyond: 422.
 pub(crate) const SUGGESTED_RECORDS: usize = 1_000;
-/// Maximum number of locations by which call numbers are counted; those behind are left out.
-pub(crate) const LOCATIONS: usize = 10_000;
 /// Maximum number of entries of a browse list in one answer. Beyond: 400.
 pub(crate) const BROWSED_ENTRIES: u64 = 1_000;
 /// Maximum number of accounts, loans or requests in one request. Beyond: 400 or 422.

@@ -1,16 +1,7 @@
 //! The options of a search for instances that are no fields of theirs (mod-search): `itemTags`, `publicNotes`,
-//! `cql.allItems`, `itemNormalizedCallNumbers`. A clause about one is written as conditions on fields.
+//! `cql.allItems`. A clause about one is written as conditions on fields.
 
-use std::collections::BTreeSet;
-
-use pinakes_store::{Expr, Path, Pattern, View, fold};
-
-use crate::inventory::holdings::HOLDINGS;
-use crate::inventory::items::ITEMS;
-use crate::inventory::joins;
-use crate::platform::collection::Collection;
-use crate::platform::cql::{Clause, CqlError, Modifier, Node, Piece, Relation, Term, everything};
-use crate::platform::error::FolioError;
+use crate::platform::cql::{Clause, Modifier, Node, Relation, Term, everything};
 
 /// Options that stand for several fields, or for one of related records.
 const FIELDS: [(&str, &[&str]); 19] = [
@@ -60,49 +51,35 @@ const PUBLIC_NOTES: [(&str, &[&str]); 4] = [
 const UNIFORM_TITLE: &str = "30512027-cdc9-4c79-af75-1565b3bd888d";
 
 /// Writes the options in a condition on instances as conditions on fields.
-///
-/// Errors: the condition on call numbers holds for too many records.
-pub(super) fn resolved(view: &mut View<'_>, node: Node) -> Result<Node, FolioError> {
-    let mut of = |it: Box<Node>| resolved(view, *it).map(Box::new);
-    Ok(match node {
-        Node::And(a, b) => Node::And(of(a)?, of(b)?),
-        Node::Or(a, b) => Node::Or(of(a)?, of(b)?),
-        Node::Not(a, b) => Node::Not(of(a)?, of(b)?),
-        Node::Negation(it) => Node::Negation(of(it)?),
-        Node::Clause(clause) => meant(view, clause)?,
-    })
+pub(super) fn resolved(node: Node) -> Node {
+    let of = |it: Box<Node>| Box::new(resolved(*it));
+    match node {
+        Node::And(a, b) => Node::And(of(a), of(b)),
+        Node::Or(a, b) => Node::Or(of(a), of(b)),
+        Node::Not(a, b) => Node::Not(of(a), of(b)),
+        Node::Negation(it) => Node::Negation(of(it)),
+        Node::Clause(clause) => meant(clause),
+    }
 }
 
-fn meant(view: &mut View<'_>, clause: Clause) -> Result<Node, FolioError> {
+fn meant(clause: Clause) -> Node {
     let is = |name: &str| clause.index.eq_ignore_ascii_case(name);
     if let Some((_, fields)) = FIELDS.iter().find(|it| is(it.0)) {
-        return Ok(combined(&clause, fields.iter().map(|it| about(&clause, it)).collect()));
+        return combined(&clause, fields.iter().map(|it| about(&clause, it)).collect());
     }
     if let Some((_, lists)) = PUBLIC_NOTES.iter().find(|it| is(it.0)) {
-        return Ok(combined(&clause, lists.iter().map(|it| public_note(&clause, it)).collect()));
+        return combined(&clause, lists.iter().map(|it| public_note(&clause, it)).collect());
     }
     if is("uniformTitle") {
-        return Ok(Node::Clause(of_element(
-            &clause,
-            "alternativeTitles",
-            "alternativeTitleTypeId",
-            UNIFORM_TITLE,
-        )));
+        let field = "alternativeTitleTypeId";
+        return Node::Clause(of_element(&clause, "alternativeTitles", field, UNIFORM_TITLE));
     }
     if is("shared") {
         // Nothing is shared between tenants.
         let is_wanted = clause.term.literal().is_some_and(|it| it.eq_ignore_ascii_case("false"));
-        return Ok(if is_wanted { everything() } else { nothing() });
+        return if is_wanted { everything() } else { nothing() };
     }
-    if is("itemNormalizedCallNumbers") {
-        let holdings =
-            with_call_number(view, &ITEMS, "effectiveCallNumberComponents.callNumber", &clause.term)?;
-        return Ok(ids(joins::instances_of(view, &HOLDINGS, holdings)?));
-    }
-    if is("holdingsNormalizedCallNumbers") || is("holdingNormalizedCallNumbers") {
-        return Ok(ids(with_call_number(view, &HOLDINGS, "callNumber", &clause.term)?));
-    }
-    Ok(Node::Clause(clause))
+    Node::Clause(clause)
 }
 
 /// Writes `sourceFileId==NULL` in a condition on headings as the absence of a source file.
@@ -157,40 +134,4 @@ fn public_note(clause: &Clause, list: &str) -> Node {
 
 fn nothing() -> Node {
     Node::Negation(Box::new(everything()))
-}
-
-fn ids(found: BTreeSet<String>) -> Node {
-    if found.is_empty() {
-        return nothing();
-    }
-    let term = Term::new(found.into_iter().collect::<Vec<_>>().join(" "));
-    Node::Clause(Clause { index: "id".to_owned(), relation: Relation::Any, modifiers: Vec::new(), term })
-}
-
-/// Returns the records above those whose call number has the letters and digits of a term, whatever is between them.
-fn with_call_number(
-    view: &mut View<'_>,
-    collection: &'static Collection,
-    path: &str,
-    term: &Term,
-) -> Result<BTreeSet<String>, FolioError> {
-    const BETWEEN: &str = "[^a-z0-9]*";
-    let mut text = format!("^{BETWEEN}");
-    for piece in term.pieces() {
-        match piece {
-            Piece::Text(it) => {
-                let signs = fold(&it);
-                for sign in signs.chars().filter(char::is_ascii_alphanumeric) {
-                    text.push(sign);
-                    text.push_str(BETWEEN);
-                }
-            }
-            Piece::Any => text.push_str(".*"),
-            Piece::One => text.push_str("[a-z0-9][^a-z0-9]*"),
-        }
-    }
-    text.push('$');
-    let pattern = Pattern::new(&text, "fs").map_err(|error| CqlError { reason: error.to_string(), at: 0 })?;
-    let field = if std::ptr::eq(collection, &ITEMS) { "holdingsRecordId" } else { "instanceId" };
-    joins::gathered(view, collection, Expr::Regex(Path::dotted(path), pattern), field)
 }

@@ -41,6 +41,7 @@ pub static USERS: Collection = Collection {
             Index::on(&["lastName"]),
         ],
         search: Search::Folded,
+        joins: &["id"],
         facets: &[pinakes_store::Facet::values("patronGroup"), pinakes_store::Facet::values("departments")],
         ..Kind::named("folio_user")
     },
@@ -79,6 +80,7 @@ pub static USERS: Collection = Collection {
         ..Schema::OPEN
     },
     other_id: Some("You cannot change the value of the id field"),
+    is_put_refused_plainly: true,
     unique: &[
         Unique { column: "id", message: "User with this id already exists" },
         Unique { column: "username", message: "User with this username already exists" },
@@ -88,6 +90,7 @@ pub static USERS: Collection = Collection {
     references: &[
         Reference { path: "patronGroup", to: || &GROUPS },
         Reference { path: "departments", to: || &DEPARTMENTS },
+        Reference { path: "personal.addresses.addressTypeId", to: || &ADDRESS_TYPES },
     ],
     names: Names {
         aliases: &[("keywords", ANYWHERE)],

@@ -1,20 +1,17 @@
 //! Facets of the entries of lists (mod-search): how many contributors, subjects, classification numbers and call numbers
 //! have each value.
 //!
-//! They are counted on the entries of the search index; call numbers by location on those of the items of each location.
-//! Only where a condition concerns their texts, too, are items read for that.
+//! They are counted on the entries of the search index; call numbers by location with the locations of the items that
+//! have them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 
-use pinakes_store::{Expr, Kind, ListPlace, Query, View, Wanted, matches};
+use pinakes_store::{Expr, Kind, View, Wanted, matches};
 use serde_json::Value;
 
 use super::lists::{ITEM_LOCATION, LISTS, LOCATION, List};
 use crate::platform::cql::{self, Names, Node};
 use crate::platform::error::FolioError;
-use crate::platform::json::text_at;
-use crate::platform::limits::LOCATIONS;
 
 /// A kind for the entries of a list, which are not stored records.
 static ENTRY: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_entry") };
@@ -78,11 +75,26 @@ impl EntryFacets {
         };
         let is_about_text = rest.as_ref().is_some_and(|it| list.has_to_look(it));
         let condition = Condition { fits, text: format!("{rest:?}"), is_about_text, of };
-        let count = |field: &&'static str| match *field {
-            LOCATION => by_location(view, list, &condition),
-            field => counted(view, list, &condition, field),
+        let kind = &(list.of)().kind;
+        let mut count = |field: &&'static str| -> Result<Counts, FolioError> {
+            if *field == LOCATION {
+                let path = ITEM_LOCATION.into();
+                let by_location = condition.asked(list, |wanted| {
+                    view.count_entries_by(kind, list.name, &condition.of, &path, wanted)
+                })?;
+                return Ok(by_location);
+            }
+            let by_traits =
+                condition.asked(list, |wanted| view.list_traits(kind, list.name, &condition.of, wanted))?;
+            let mut counts = Counts::new();
+            for (traits, n_entries) in by_traits {
+                if let Some(value) = value_at(&list.shape.told_by_traits(&traits), field) {
+                    *counts.entry(value).or_default() += n_entries;
+                }
+            }
+            Ok(counts)
         };
-        wanted.iter().map(count).collect()
+        wanted.iter().map(&mut count).collect()
     }
 }
 
@@ -97,79 +109,15 @@ struct Condition {
     of: Expr,
 }
 
-/// Counts the values of a field in the entries of a list that satisfy a condition.
-fn counted(
-    view: &mut View<'_>,
-    list: &List,
-    condition: &Condition,
-    field: &str,
-) -> Result<Counts, FolioError> {
-    let kind = &(list.of)().kind;
-    let by_traits = view.list_traits(kind, list.name, &condition.of)?;
-    let value_of = |traits: &str| value_at(&list.shape.told_by_traits(traits), field);
-    let mut counts = Counts::new();
-    if !condition.is_about_text {
-        for (traits, n_entries) in by_traits {
-            let told = list.shape.told_by_traits(&traits);
-            if let Some(value) = value_of(&traits).filter(|_| matches(&condition.fits, &told)) {
-                *counts.entry(value).or_default() += n_entries;
-            }
+impl Condition {
+    /// Asks for the entries that satisfy it.
+    fn asked<T>(&self, list: &List, ask: impl FnOnce(Wanted<'_>) -> T) -> T {
+        if self.is_about_text {
+            let fits = &mut |apart: &str, traits: &str| matches(&self.fits, &list.shape.told(apart, traits));
+            return ask(Wanted::Entries { condition: &self.text, fits });
         }
-        return Ok(counts);
+        ask(Wanted::Traits(&mut |traits| matches(&self.fits, &list.shape.told_by_traits(traits))))
     }
-    let values: BTreeSet<String> = by_traits.keys().filter_map(|it| value_of(it)).collect();
-    for value in values {
-        let text = format!("{} and {field} {value}", condition.text);
-        let mut fits = |apart: &str, traits: &str| {
-            value_of(traits).as_ref() == Some(&value)
-                && matches(&condition.fits, &list.shape.told(apart, traits))
-        };
-        let nowhere =
-            ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after: 0, n_skipped: 0 };
-        let wanted = Wanted::Entries { condition: &text, fits: &mut fits };
-        let n_entries = view.browse(kind, list.name, &condition.of, &nowhere, wanted)?.n_entries;
-        counts.extend((0 < n_entries).then_some((value, n_entries)));
-    }
-    Ok(counts)
-}
-
-/// Counts the entries of items that satisfy a condition, by their location.
-fn by_location(view: &mut View<'_>, list: &List, condition: &Condition) -> Result<Counts, FolioError> {
-    if condition.is_about_text {
-        return by_location_of_items(view, list, condition);
-    }
-    let kind = &(list.of)().kind;
-    let mut counts = Counts::new();
-    for location in view.distinct_values(kind, &ITEM_LOCATION.into(), LOCATIONS, &|_| true)? {
-        let is_there = Expr::Is(ITEM_LOCATION.into(), location.as_str().into());
-        let of = Expr::And(vec![condition.of.clone(), is_there]);
-        let by_traits = view.list_traits(kind, list.name, &of)?.into_iter();
-        let wanted = by_traits.filter(|it| matches(&condition.fits, &list.shape.told_by_traits(&it.0)));
-        let n_entries: u64 = wanted.map(|it| it.1).sum();
-        counts.extend((0 < n_entries).then_some((location, n_entries)));
-    }
-    Ok(counts)
-}
-
-/// As [`by_location`], by reading the items, instead of looking at each entry once for each location.
-fn by_location_of_items(
-    view: &mut View<'_>,
-    list: &List,
-    condition: &Condition,
-) -> Result<Counts, FolioError> {
-    let mut seen: BTreeSet<(String, String, String)> = BTreeSet::new();
-    view.for_each_body(&(list.of)().kind, &Query::filter(condition.of.clone()), |_, body| {
-        let Some(location) = text_at(&body, ITEM_LOCATION) else { return ControlFlow::Continue(()) };
-        list.shape.hand_out((list.rows)(&body), &mut |entry| {
-            if matches(&condition.fits, &list.shape.told(&entry.apart, &entry.traits)) {
-                seen.insert((location.to_owned(), entry.apart, entry.traits));
-            }
-        });
-        ControlFlow::Continue(())
-    })?;
-    let mut counts = Counts::new();
-    seen.into_iter().for_each(|(location, ..)| *counts.entry(location).or_default() += 1);
-    Ok(counts)
 }
 
 fn value_at(entry: &Value, field: &str) -> Option<String> {
