@@ -5,10 +5,27 @@ use serde_json::{Value, json};
 use super::random::{Random, hash};
 use super::words::{FAMILY_NAMES, GIVEN_NAMES, WORDS, sentence};
 
-/// Reference records that every FOLIO has: the type "text", personal names, ISBNs.
+/// Reference records that every FOLIO has: the type "text", personal names, ISBNs, FOLIO's holdings, "can circulate".
 const TEXT: &str = "6312d172-f0cf-40f6-b27d-9fa8feaf332f";
 const PERSONAL_NAME: &str = "2b94c631-fca9-4892-a730-03ee529ffe2a";
 const ISBN: &str = "8261054f-be78-422d-bd51-4ed9f33c3422";
+const HOLDINGS_SOURCE: &str = "f32d531e-df79-46b3-8932-cdd35f7a2264";
+const LOAN_TYPE: &str = "2b94c631-fca9-4892-a730-03ee529ffe27";
+/// Books, texts, DVDs, sound recordings.
+const MATERIAL_TYPES: [&str; 4] = [
+    "1a54b431-2e4f-452d-9cae-9cee66c9a892",
+    "d9acad2f-2aac-4b48-9097-e6ab85906b25",
+    "5ee11d91-f7e8-481d-b079-65d708582ccc",
+    "dd0bf600-dbd9-44ab-9ff2-e2a61a6539f1",
+];
+/// FOLIO's sample locations, the first with far more holdings than the last.
+pub const LOCATIONS: [&str; 5] = [
+    "fcd64ce1-6995-48f0-840e-89ffa2288371",
+    "f34d27c6-a8eb-461b-acd6-5dea81771e70",
+    "53cf956f-c1df-410b-8bea-27f712cca7c0",
+    "184aae84-a5bf-4c6a-85ba-4a7c73026cd5",
+    "b241764c-1466-4e1d-a028-1a3684a5da87",
+];
 /// Languages, the first far more frequent than the last.
 const LANGUAGES: [&str; 12] =
     ["eng", "ger", "fre", "spa", "ita", "chi", "rus", "jpn", "por", "pol", "swe", "lat"];
@@ -36,6 +53,32 @@ pub fn instance(tag: &str, seed: u64, n: u64) -> Value {
         "languages": [LANGUAGES[random.skewed_below(LANGUAGES.len() as u64) as usize]],
         "publication": [{"publisher": "Example Press", "place": "Boston", "dateOfPublication": year.to_string()}],
         "notes": [],
+    })
+}
+
+/// Generates the holdings record of [`instance`] `n`, at one of FOLIO's sample locations, the first of which have most.
+pub fn holdings(tag: &str, seed: u64, n: u64) -> Value {
+    let mut random = Random::new(seed ^ 0xb0, n);
+    json!({
+        "id": uuid(&format!("{tag}-h"), seed, n),
+        "hrid": format!("{tag}-h{n}"),
+        "instanceId": uuid(tag, seed, n),
+        "permanentLocationId": LOCATIONS[random.skewed_below(LOCATIONS.len() as u64) as usize],
+        "sourceId": HOLDINGS_SOURCE,
+    })
+}
+
+/// Generates the item of [`holdings`] `n`; one in ten is lent.
+pub fn item(tag: &str, seed: u64, n: u64) -> Value {
+    let mut random = Random::new(seed ^ 0x17e, n);
+    json!({
+        "id": uuid(&format!("{tag}-i"), seed, n),
+        "hrid": format!("{tag}-i{n}"),
+        "barcode": format!("{tag}-{n}"),
+        "holdingsRecordId": uuid(&format!("{tag}-h"), seed, n),
+        "materialTypeId": MATERIAL_TYPES[random.skewed_below(MATERIAL_TYPES.len() as u64) as usize],
+        "permanentLoanTypeId": LOAN_TYPE,
+        "status": {"name": if random.below(10) == 0 { "Checked out" } else { "Available" }},
     })
 }
 

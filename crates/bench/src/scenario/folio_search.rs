@@ -13,7 +13,7 @@ use super::scicat::{counted_step, escaped, most_frequent};
 use super::{CommonArgs, Scale};
 use crate::client::Request;
 use crate::error::BenchError;
-use crate::generate::instances::{instance, person, subject};
+use crate::generate::instances::{LOCATIONS, holdings, instance, item, person, subject};
 use crate::generate::random::Random;
 use crate::generate::words::{FAMILY_NAMES, WORDS};
 use crate::load::{Flow, RequestSource, Step};
@@ -24,7 +24,7 @@ use crate::verdict::thousands;
 
 /// Distinct requests of a case that are sent in turn.
 const N_REQUESTS: u64 = 512;
-/// Instances created by one request.
+/// Records created by one request.
 const BATCH: u64 = 500;
 /// How long the server may take to find the last instance created, and the pause between two looks.
 const INDEX_LOOKS: u32 = 600;
@@ -47,6 +47,9 @@ pub struct FolioSearchArgs {
     /// Create no instances: the catalogue already holds that many, left by an earlier run with `--keep-data`.
     #[arg(long, value_name = "N", conflicts_with = "instances")]
     pub filled: Option<u64>,
+    /// Create a holdings record and an item for each instance, too, and ask by them. With --filled: they are there.
+    #[arg(long)]
+    pub items: bool,
     /// Connections of the steps with many.
     #[arg(long, default_value_t = 16)]
     pub connections: usize,
@@ -89,9 +92,8 @@ async fn run_on(args: &FolioSearchArgs, runner: &mut Runner) -> Result<(), Bench
         runner.note(format!("the data was left in the server; its human-readable ids begin with {tag}"));
         return outcome;
     }
-    let n_left = session.delete(&format!("/instance-storage/instances?query={}", of_tag(&tag))).await?;
-    if 0 < n_left {
-        runner.note(format!("the instances could not be deleted; their human-readable ids begin with {tag}"));
+    if empty(args, &session, &tag).await? {
+        runner.note(format!("the data could not be deleted; its human-readable ids begin with {tag}"));
     }
     outcome
 }
@@ -100,7 +102,14 @@ fn of_tag(tag: &str) -> String {
     escaped(&format!("hrid==\"{tag}-*\""))
 }
 
-/// Creates the instances and waits until the last one is found: the original's index lags.
+/// Records that are created: what they are, where, the name of their list, and the `n`-th of them.
+type Made = (&'static str, &'static str, &'static str, fn(&str, u64, u64) -> Value);
+
+const INSTANCES: Made = ("instances", "/instance-storage/batch/synchronous", "instances", instance);
+const HOLDINGS: Made = ("holdings", "/holdings-storage/batch/synchronous", "holdingsRecords", holdings);
+const ITEMS: Made = ("items", "/item-storage/batch/synchronous", "items", item);
+
+/// Creates the records and waits until the last one is found: the original's index lags.
 async fn fill(
     args: &FolioSearchArgs,
     runner: &mut Runner,
@@ -108,29 +117,33 @@ async fn fill(
     tag: &str,
 ) -> Result<(), BenchError> {
     let wanted = args.n_instances();
-    let (seed, headers, made) = (args.common.seed, session.headers(), tag.to_owned());
-    let path = session.path("/instance-storage/batch/synchronous?upsert=true");
-    let source: RequestSource = Arc::new(move |n| {
-        let list: Vec<Value> =
-            (n * BATCH..((n + 1) * BATCH).min(wanted)).map(|n| instance(&made, seed, n)).collect();
-        Request::post(path.clone(), &headers, json!({"instances": list}).to_string().into())
-    });
-    let n_requests = wanted.div_ceil(BATCH);
-    let name = format!("preparing {wanted} instances");
-    let step = counted_step(&name, Flow::only("create instances", source), args.connections, n_requests);
-    let record = runner.work(&step, n_requests).await?;
-    let failed = |done: u64, reason: String| BenchError::Preparation {
-        what: "instances".to_owned(),
-        done,
-        wanted,
-        reason,
-    };
-    let flow = &record.flows[0];
-    if flow.n_errors() != 0 {
-        let done = (n_requests - flow.n_errors().min(n_requests)) * BATCH;
-        return Err(failed(done.min(wanted), most_frequent(&flow.messages)));
+    let all: &[Made] = if args.items { &[INSTANCES, HOLDINGS, ITEMS] } else { &[INSTANCES] };
+    for (what, path, list, make) in all.iter().copied() {
+        let (seed, headers, made) = (args.common.seed, session.headers(), tag.to_owned());
+        let path = session.path(&format!("{path}?upsert=true"));
+        let source: RequestSource = Arc::new(move |n| {
+            let records: Vec<Value> =
+                (n * BATCH..((n + 1) * BATCH).min(wanted)).map(|n| make(&made, seed, n)).collect();
+            Request::post(path.clone(), &headers, json!({list: records}).to_string().into())
+        });
+        let n_requests = wanted.div_ceil(BATCH);
+        let name = format!("preparing {wanted} {what}");
+        let flow = Flow::only("create records", source);
+        let record =
+            runner.work(&counted_step(&name, flow, args.connections, n_requests), n_requests).await?;
+        let flow = &record.flows[0];
+        if flow.n_errors() != 0 {
+            let done = (n_requests - flow.n_errors().min(n_requests)) * BATCH;
+            return Err(failed(what, done.min(wanted), wanted, most_frequent(&flow.messages)));
+        }
     }
-    let last = escaped(&format!("hrid==\"{tag}-{}\"", wanted.saturating_sub(1)));
+    let last = wanted.saturating_sub(1);
+    let last = if args.items {
+        format!("items.barcode==\"{tag}-{last}\"")
+    } else {
+        format!("hrid==\"{tag}-{last}\"")
+    };
+    let last = escaped(&last);
     for _ in 0..INDEX_LOOKS {
         let found = session.get(&format!("/search/instances?query={last}&limit=1")).await?;
         if found["totalRecords"].as_u64() == Some(1) {
@@ -138,11 +151,31 @@ async fn fill(
         }
         tokio::time::sleep(INDEX_PAUSE).await;
     }
-    Err(failed(wanted, "the search did not find the last one within ten minutes".to_owned()))
+    let reason = "the search did not find the last one within ten minutes".to_owned();
+    Err(failed("instances", wanted, wanted, reason))
+}
+
+fn failed(what: &str, done: u64, wanted: u64, reason: String) -> BenchError {
+    BenchError::Preparation { what: what.to_owned(), done, wanted, reason }
+}
+
+/// Deletes the records of a tag; returns whether any is left.
+async fn empty(args: &FolioSearchArgs, session: &Session, tag: &str) -> Result<bool, BenchError> {
+    let mut n_left = 0;
+    let above: &[&str] = if args.items {
+        &["/item-storage/items", "/holdings-storage/holdings", "/instance-storage/instances"]
+    } else {
+        &["/instance-storage/instances"]
+    };
+    for path in above {
+        n_left += session.delete(&format!("{path}?query={}", of_tag(tag))).await?;
+    }
+    Ok(n_left != 0)
 }
 
 async fn measure(args: &FolioSearchArgs, runner: &mut Runner, session: &Session) -> Result<(), BenchError> {
-    for case in CASES {
+    let of_items: &[Case] = if args.items { CASES_OF_ITEMS } else { &[] };
+    for case in CASES.iter().chain(of_items) {
         let connections = if case.is_crowded { args.connections } else { 1 };
         let step = step(runner, session, case, args, connections);
         runner.measure(&step, StepKind::Closed, None).await?;
@@ -203,6 +236,30 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Queries by holdings and items.
+const CASES_OF_ITEMS: &[Case] = &[
+    alone("instances at a location", |random| found(&at_location(random), 0)),
+    alone("a word of the title at a location", |random| {
+        found(&format!("(title all \"{}\") and {}", word(random), at_location(random)), 0)
+    }),
+    alone("what is lent, by title", |_| found("items.status.name==\"Checked out\" sortby title", 0)),
+    alone("facets of items under two keywords", |random| facets_below(&two_keywords(random))),
+    alone("facets of items under a word of the title", |random| {
+        facets_below(&format!("title all \"{}\"", word(random)))
+    }),
+    alone("facets of items of everything", |_| facets_below("cql.allRecords=1")),
+    alone("facets of items at a location", |random| facets_below(&at_location(random))),
+    Case {
+        name: "facets of items under two keywords",
+        is_crowded: true,
+        path: |random| facets_below(&two_keywords(random)),
+    },
+];
+
+fn at_location(random: &mut Random) -> String {
+    format!("items.effectiveLocationId==\"{}\"", random.pick(&LOCATIONS))
+}
+
 fn word(random: &mut Random) -> &'static str {
     random.pick(&WORDS)
 }
@@ -222,6 +279,12 @@ fn found(query: &str, offset: u64) -> String {
 
 fn facets(query: &str) -> String {
     let asked = "facet=languages:10&facet=source:5&facet=instanceTypeId:5&facet=discoverySuppress:2";
+    format!("/search/instances/facets?query={}&{asked}", escaped(query))
+}
+
+fn facets_below(query: &str) -> String {
+    let asked =
+        "facet=items.effectiveLocationId:10&facet=items.status.name:5&facet=holdings.permanentLocationId:10";
     format!("/search/instances/facets?query={}&{asked}", escaped(query))
 }
 
