@@ -1,11 +1,14 @@
 //! Types of datasets: `dataset`, and those added by the installation. `/api/datasets/datasetTypes`.
 
+use std::ops::ControlFlow;
+
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::Call;
 use crate::collections::{self, Collection};
+use crate::datasets::{DATASET, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, licenses, stored};
@@ -205,16 +208,37 @@ fn check_licenses(view: &mut View<'_>, names: &[String]) -> Result<(), ApiError>
     Ok(())
 }
 
+/// Returns whether any dataset has a type. Reads the datasets: types are rarely deleted.
+fn is_used(view: &mut View<'_>, name: &str) -> Result<bool, ApiError> {
+    let mut is_used = false;
+    view.for_each(&DATASET, &Query::filter(Expr::All), |record| {
+        is_used = stored::parsed::<Dataset>(&record).is_ok_and(|it| it.dataset_type == name);
+        if is_used { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(is_used)
+}
+
 async fn delete(call: Call) -> Answer {
     call.asker.superuser("This endpoint is for superusers only.")?;
     let text = call.param("type").to_owned();
     let id: i64 = text.parse().map_err(|_| ApiError::bad_request("ID must be a number"))?;
     if id == default_type().id {
-        return Err(ApiError::bad_request("You cannot delete the default dataset type"));
+        return Err(ApiError::forbidden(format!(
+            "You cannot delete the default dataset type: {}",
+            default_type().name
+        )));
     }
-    let removed =
-        call.db().write(move |txn: &mut Txn<'_>| Ok::<_, ApiError>(txn.delete(&DATASET_TYPE, &text)?));
-    match removed.await? {
+    let write = move |txn: &mut Txn<'_>| -> Result<_, ApiError> {
+        let Some(ty) = stored::get::<DatasetType>(txn, &DATASET_TYPE, &text)? else { return Ok(None) };
+        if is_used(txn, &ty.name)? {
+            return Err(ApiError::bad_request(format!(
+                "The dataset type {} cannot be deleted, because datasets have it.",
+                ty.name
+            )));
+        }
+        Ok(txn.delete(&DATASET_TYPE, &text)?)
+    };
+    match call.db().write(write).await? {
         Some(_) => envelope::message("deleted"),
         None => Err(ApiError::not_found(format!("Could not find dataset type with id {id}"))),
     }

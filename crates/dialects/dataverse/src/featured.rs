@@ -1,6 +1,8 @@
 //! Featured items of a collection: a text with an image, or a collection, dataset or file.
 //! `/api/dataverses/{id}/featuredItems`, `/api/dataverseFeaturedItems/{id}`.
 
+pub(crate) mod dataverses;
+
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use pinakes_blobs::Blob;
@@ -17,7 +19,7 @@ use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
 use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{amounts, changes, envelope, files, ids, permissions, stored};
+use crate::{amounts, envelope, files, ids, permissions, stored};
 
 /// Items by number: body is an [`Item`].
 pub(crate) static FEATURED: Kind = Kind {
@@ -78,9 +80,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/dataverses/{id}/featuredItems", create)
         .put("/dataverses/{id}/featuredItems", replace_all)
         .delete("/dataverses/{id}/featuredItems", delete_all)
-        .get("/dataverses/{id}/featured", list_collections)
-        .post("/dataverses/{id}/featured", set_collections)
-        .delete("/dataverses/{id}/featured", clear_collections)
         .put("/dataverseFeaturedItems/{item}", update)
         .delete("/dataverseFeaturedItems/{item}", delete)
         .get("/access/dataverseFeaturedItemImage/{item}", show_image)
@@ -381,12 +380,15 @@ async fn create(mut call: Call) -> Answer {
     envelope::ok(call.db().write(write).await?)
 }
 
+/// Returns the error for an item that does not exist.
+fn missing(id: &str) -> ApiError {
+    let shown = id.parse().map_or_else(|_| id.to_owned(), amounts::with_commas);
+    ApiError::not_found(format!("Could not find dataverse featured item with identifier {shown}"))
+}
+
 /// Returns the item of a path, after checking that the caller may edit its collection.
 fn named(view: &mut View<'_>, asker: &Asker, text: &str) -> Result<Item, ApiError> {
-    let shown = text.parse().map_or_else(|_| text.to_owned(), amounts::with_commas);
-    let missing =
-        || ApiError::not_found(format!("Could not find dataverse featured item with identifier {shown}"));
-    let item: Item = stored::get(view, &FEATURED, text)?.ok_or_else(missing)?;
+    let item: Item = stored::get(view, &FEATURED, text)?.ok_or_else(|| missing(text))?;
     editable(view, asker, &item.collection.to_string())?;
     Ok(item)
 }
@@ -464,11 +466,13 @@ async fn replace_all(mut call: Call) -> Answer {
         let at = |name: &str, place: usize| form.all(name).get(place).copied().filter(|it| !it.is_empty());
         for place in 0..n_items {
             let number = order(at("id", place));
-            let known = before.iter().find(|it| it.id == number && number != 0);
-            let mut item = known.cloned().unwrap_or_default();
-            if known.is_none() {
-                item.id = ids::next_of(txn, NUMBERS)?;
-            }
+            let mut item = match number {
+                0 => Item { id: ids::next_of(txn, NUMBERS)?, ..Item::default() },
+                number => {
+                    let known = before.iter().find(|it| it.id == number);
+                    known.cloned().ok_or_else(|| missing(&number.to_string()))?
+                }
+            };
             item.collection = collection.id;
             item.display_order = order(at("displayOrder", place));
             put_object(txn, &mut item, at("type", place), at("dvObjectIdentifier", place))?;
@@ -500,75 +504,4 @@ async fn show_image(call: Call) -> Answer {
     let reading = call.app.context.blobs().get(call.tenant(), &blob, None).await.map_err(failed)?;
     let body = axum::body::Body::from_stream(reading);
     Ok(pinakes_http::answer::with_body(StatusCode::OK, HeaderValue::from_static("image/png"), body))
-}
-
-/// Name of a setting of collections: the aliases of the collections that its page features.
-pub(crate) const COLLECTIONS: &str = "featured";
-
-/// `GET /dataverses/{id}/featured`: lists the aliases of those that the caller may see.
-async fn list_collections(call: Call) -> Answer {
-    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
-    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
-        let collection = collections::find(view, &id)?;
-        visibility::require_visible(view, &asker, &collection)?;
-        let mut shown = Vec::new();
-        for alias in aliases_of(&collection) {
-            if let Some(it) = collections::by_alias(view, &alias)?
-                && visibility::is_visible(view, &asker, &it)?
-            {
-                shown.push(it.alias.into());
-            }
-        }
-        Ok(shown)
-    };
-    envelope::ok(call.db().read(Weight::Point, find).await?)
-}
-
-fn aliases_of(collection: &Collection) -> Vec<String> {
-    let list = collection.more.get(COLLECTIONS).and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// Replaces the list of featured collections.
-async fn feature(call: &Call, aliases: Vec<String>) -> Result<String, ApiError> {
-    if ITEMS < aliases.len() {
-        return Err(ApiError::bad_request(format!("A dataverse features at most {ITEMS} dataverses.")));
-    }
-    let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
-    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
-        let mut collection = editable(txn, &asker, &id)?;
-        for alias in &aliases {
-            let it = collections::by_alias(txn, alias)?.ok_or_else(|| {
-                ApiError::bad_request(format!("Can't find dataverse collection with alias '{alias}'"))
-            })?;
-            if !visibility::is_visible(txn, &asker, &it)? {
-                return Err(permissions::refusal(&asker));
-            }
-        }
-        match aliases.is_empty() {
-            true => drop(collection.more.remove(COLLECTIONS)),
-            false => drop(collection.more.insert(COLLECTIONS.to_owned(), aliases.clone().into())),
-        }
-        collections::put(txn, &collection)?;
-        changes::collection(txn, &app, collection.id)?;
-        Ok(collection.alias)
-    };
-    call.db().write(write).await
-}
-
-async fn set_collections(mut call: Call) -> Answer {
-    let body = call.json().await?;
-    let list = body
-        .as_array()
-        .ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of aliases"))?;
-    let aliases: Option<Vec<String>> = list.iter().map(|it| it.as_str().map(str::to_owned)).collect();
-    let aliases =
-        aliases.ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of aliases"))?;
-    let alias = feature(&call, aliases).await?;
-    envelope::message(format!("Featured Dataverses of dataverse {alias} updated."))
-}
-
-async fn clear_collections(call: Call) -> Answer {
-    feature(&call, Vec::new()).await?;
-    envelope::message("Featured dataverses have been removed")
 }

@@ -107,6 +107,7 @@ fn all() -> Routes {
         .with(links::serve::routes)
         .with(guestbooks::routes)
         .with(featured::routes)
+        .with(featured::dataverses::routes)
         .with(templates::routes)
         .with(metrics::routes)
         .with(metrics::downloads::routes)

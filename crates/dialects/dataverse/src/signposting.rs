@@ -78,10 +78,15 @@ fn links(
     let orcid = |it: &str| format!("https://orcid.org/{}", it.rsplit('/').next().unwrap_or(it));
     let number = version.friendly_number();
     let number = if number == "DRAFT" { ":draft".to_owned() } else { number };
+    // Custom terms stand at a URL of their own.
+    let own_terms = || {
+        let path = format!("versions/{number}/customlicense?persistentId={pid}");
+        shown["termsOfUse"].as_str().map(|_| format!("{site_url}/api/datasets/:persistentId/{path}"))
+    };
     Ok(Links {
         page: format!("{site_url}/dataset.xhtml?persistentId={pid}"),
         pid_url: dataset.persistent_url(),
-        license: shown["license"]["uri"].as_str().map(str::to_owned),
+        license: shown["license"]["uri"].as_str().map(str::to_owned).or_else(own_terms),
         described_by,
         items: items.collect(),
         authors: authors.filter_map(|it| it.get("authorIdentifier").map(orcid)).collect(),

@@ -2,6 +2,7 @@
 //! the contract). The user name of Basic authentication is the API token.
 
 pub(crate) mod atom;
+mod refusals;
 
 use axum::response::Response;
 use base64::Engine as _;
@@ -9,7 +10,7 @@ use http::header::{LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Expr, Txn, View, Weight};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::app::Call;
 use crate::asker::Asker;
@@ -27,6 +28,8 @@ use crate::files::{self, rows};
 use crate::grants::Permission;
 use crate::routing::Routes;
 use crate::{changes, clock, credentials, permissions, workflows};
+
+use refusals::{locked, may_not_modify, no_permission, not_authorized, refusal};
 
 const BASE: &str = "/dvn/api/data-deposit/v1.1/swordv2";
 const TREATMENT: &str = "no treatment information available";
@@ -112,42 +115,10 @@ async fn authenticated(call: &mut Call) -> Result<(), Response> {
 
 const ATOM: HeaderValue = HeaderValue::from_static("application/atom+xml; charset=utf-8");
 
-/// Returns a `sword:error`; every error that is not the server's fault gets status 400 here.
-fn refusal(error: &ApiError) -> Response {
-    let status = match error.status {
-        StatusCode::INTERNAL_SERVER_ERROR
-        | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::METHOD_NOT_ALLOWED => error.status,
-        _ => StatusCode::BAD_REQUEST,
-    };
-    let href = match status {
-        StatusCode::METHOD_NOT_ALLOWED => "http://purl.org/net/sword/error/MethodNotAllowed",
-        _ => "http://purl.org/net/sword/error/ErrorBadRequest",
-    };
-    let mut xml = Xml::document();
-    xml.open(
-        "sword:error",
-        &[
-            ("xmlns:sword", "http://purl.org/net/sword/terms/"),
-            ("xmlns:atom", "http://www.w3.org/2005/Atom"),
-            ("href", href),
-        ],
-    );
-    xml.leaf("atom:title", "ERROR")
-        .leaf("atom:summary", &error.message)
-        .leaf("sword:treatment", "Processing failed");
-    answer::bytes(status, HeaderValue::from_static("text/xml"), xml.finish())
-}
-
 /// Returns the base URL: `https://host/dvn/api/data-deposit/v1.1/swordv2`. Clients count the slashes in ids, and expect
 /// that no port is added.
 fn base(call: &Call) -> String {
     format!("{}{BASE}", call.site_url())
-}
-
-fn no_permission(asker: &Asker, alias: &str) -> ApiError {
-    let name = asker.user.as_ref().map(|it| it.display_name()).unwrap_or_default();
-    ApiError::bad_request(format!("User {name} is not authorized to modify dataverse {alias}"))
 }
 
 fn named_collection(view: &mut View<'_>, alias: &str) -> Result<Collection, ApiError> {
@@ -168,20 +139,6 @@ fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, Ap
         return Err(no_permission(asker, &owner.alias));
     }
     Ok(dataset)
-}
-
-/// Returns the refusal because of a lock, in the words of the original.
-fn locked(doing: &str, dataset: &Dataset) -> ApiError {
-    let lock = dataset.locks.first().map_or("", |it| it.lock_type.as_str());
-    let colon = if doing.starts_with("problem") { ":" } else { "" };
-    let name = match lock {
-        "InReview" => "In Review",
-        other => other,
-    };
-    ApiError::bad_request(format!(
-        "{doing} dataset{colon} edu.harvard.iq.dataverse.engine.command.exception.IllegalCommandException: Dataset cannot \
-         be edited due to {name} dataset lock."
-    ))
 }
 
 async fn service(call: Call) -> Answer {
@@ -232,7 +189,7 @@ async fn list(call: Call) -> Answer {
         let may_see = collection.is_released()
             || permissions::may(view, &asker, collection.place(), Permission::AddDataset)?;
         if !may_see {
-            return Err(no_permission(&asker, &alias));
+            return Err(not_authorized(&asker, &format!("list datasets in dataverse {alias}")));
         }
         let mut xml = Xml::document();
         xml.open("feed", &[("xmlns", "http://www.w3.org/2005/Atom")]);
@@ -296,6 +253,14 @@ fn receipt(base: &str, dataset: &Dataset, cited: Option<&str>) -> String {
     xml.finish()
 }
 
+/// Checks that an entry states no terms of its own where the site does not allow them. Errors: 400.
+fn check_terms(view: &mut View<'_>, said: &Map<String, Value>) -> Result<(), ApiError> {
+    if said.contains_key("termsOfUse") && !datasets::terms::allows_custom(view)? {
+        return Err(ApiError::bad_request("Custom Terms of Use (dc:rights) are not allowed."));
+    }
+    Ok(())
+}
+
 async fn create_dataset(mut call: Call) -> Answer {
     let bytes = call.bytes().await?;
     let user = call.asker.user()?.clone();
@@ -311,7 +276,7 @@ async fn create_dataset(mut call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| {
         let collection = named_collection(txn, &alias)?;
         if !permissions::may(txn, &asker, collection.place(), Permission::AddDataset)? {
-            return Err(no_permission(&asker, &alias));
+            return Err(not_authorized(&asker, "create a dataset in this dataverse."));
         }
         for required in ["title", "author", "dsDescription"] {
             let is_there = registry.place(required).is_some_and(|at| new.fields.get(at).is_some());
@@ -321,6 +286,7 @@ async fn create_dataset(mut call: Call) -> Answer {
                 )));
             }
         }
+        check_terms(txn, &new.body)?;
         create::insert(txn, &app, &registry, &asker, &collection, &new, ids)
     };
     let dataset = call.db().write(write).await?;
@@ -354,11 +320,32 @@ async fn publish_collection(call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, ATOM, xml.finish()))
 }
 
+/// What is done with a dataset, for the refusal of those who may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Changing,
+    AddingFiles,
+    Viewing,
+}
+
 /// Returns the dataset of the path with its newest version, after checking that the caller may change it.
-async fn opened(call: &Call) -> Result<(Dataset, Version, String), ApiError> {
+async fn opened(call: &Call, doing: Doing) -> Result<(Dataset, Version, String), ApiError> {
     let (asker, pid) = (call.asker.clone(), call.param("pid").to_owned());
     let read = move |view: &mut View<'_>| {
-        let dataset = editable(view, &asker, &pid)?;
+        let dataset = named_dataset(view, &pid)?;
+        if !permissions::may(view, &asker, dataset.place(), Permission::EditDataset)? {
+            return Err(match doing {
+                Doing::AddingFiles => {
+                    not_authorized(&asker, &format!("modify dataset with global ID {}", dataset.pid))
+                }
+                Doing::Viewing => {
+                    not_authorized(&asker, &format!("view dataset with global ID {}", dataset.pid))
+                }
+                Doing::Changing => {
+                    no_permission(&asker, &collections::named_by_record(view, dataset.owner)?.alias)
+                }
+            });
+        }
         let version = version::find(view, &asker, &dataset, ":latest", version::Withdrawn::Shown)?;
         let cited = Cited::of(&dataset, &version, &publisher(view)?).text();
         Ok::<_, ApiError>((dataset, version, cited))
@@ -367,7 +354,7 @@ async fn opened(call: &Call) -> Result<(Dataset, Version, String), ApiError> {
 }
 
 async fn entry(call: Call) -> Answer {
-    let (dataset, _, cited) = opened(&call).await?;
+    let (dataset, _, cited) = opened(&call, Doing::Changing).await?;
     Ok(answer::bytes(StatusCode::OK, ATOM, receipt(&base(&call), &dataset, Some(&cited))))
 }
 
@@ -396,6 +383,7 @@ async fn update(mut call: Call) -> Answer {
         if let Value::Object(blocks) = fields.to_json(&registry) {
             version.metadata_blocks = blocks;
         }
+        check_terms(txn, &rights)?;
         if let Some(body) = Some(&rights).filter(|it| !it.is_empty()) {
             datasets::terms::read(txn, &mut version, body)?;
         }
@@ -429,7 +417,13 @@ async fn publish(call: Call) -> Answer {
 }
 
 async fn delete(call: Call) -> Answer {
-    let (dataset, _, _) = opened(&call).await?;
+    let (dataset, _, _) = match opened(&call, Doing::Changing).await {
+        // The original answers this, and only this, with a 404 and nothing else.
+        Err(error) if error.status == StatusCode::NOT_FOUND => {
+            return Ok(answer::empty(StatusCode::NOT_FOUND));
+        }
+        opened => opened?,
+    };
     let (app, asker) = (call.app.clone(), call.asker.clone());
     let write = move |txn: &mut Txn<'_>| {
         let dataset = Wanted::number(dataset.id).find(txn)?;
@@ -457,7 +451,7 @@ async fn add_files(mut call: Call) -> Answer {
              HTTP header was {packaging}"
         )));
     }
-    let (dataset, _, _) = opened(&call).await?;
+    let (dataset, _, _) = opened(&call, Doing::AddingFiles).await?;
     let (asker, of) = (call.asker.clone(), dataset.clone());
     let check = move |view: &mut View<'_>| {
         datasets::edit::check_changeable(view, &asker, &of).map_err(|_| locked("Couldn't update", &of))
@@ -471,20 +465,42 @@ async fn add_files(mut call: Call) -> Answer {
 async fn delete_file(call: Call) -> Answer {
     let id = call.param("id").split('/').next().unwrap_or_default();
     let id: i64 = id.parse().map_err(|_| ApiError::bad_request(format!("File id {id} is not a number.")))?;
+    let url = format!("{}/edit-media/file/{id}", base(&call));
     let (app, asker, now, ids) = (call.app.clone(), call.asker.clone(), call.app.now(), call.ids(1).await?);
     let write = move |txn: &mut Txn<'_>| {
-        let mut ids = ids;
-        files::delete_one(txn, &app, &asker, &now, &files::Wanted::number(id), &mut ids)
+        let (mut ids, wanted) = (ids, files::Wanted::number(id));
+        let unknown = |_| ApiError::bad_request(format!("Unable to find file id {id} from URL: {url}"));
+        let file = wanted.find(txn).map_err(unknown)?;
+        let dataset = files::Found::of(txn, file)?.dataset;
+        if !permissions::may(txn, &asker, dataset.place(), Permission::EditDataset)? {
+            return Err(may_not_modify(&asker, &collections::named_by_record(txn, dataset.owner)?.alias));
+        }
+        files::delete_one(txn, &app, &asker, &now, &wanted, &mut ids)
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
+/// Returns whether the newest version has the files of the released one, so that it could be published as a minor
+/// version; as in the original, one without a predecessor counts as such.
+fn is_minor_update(view: &mut View<'_>, dataset: &Dataset, newest: &Version) -> Result<bool, ApiError> {
+    match (&dataset.released, &dataset.last) {
+        (None, None) => Ok(true),
+        (Some(released), Some(last)) if released.version == last.version => {
+            Ok(newest.id == released.version || !files::changed(view, dataset.id, newest.ordinal)?)
+        }
+        _ => Ok(false),
+    }
+}
+
 async fn statement(call: Call) -> Answer {
-    let (dataset, version, _) = opened(&call).await?;
+    let (dataset, version, _) = opened(&call, Doing::Viewing).await?;
     let base = base(&call);
-    let shown = version.clone();
-    let files = call.db().read(Weight::Scan, move |view| files::all_of(view, &shown)).await?;
+    let (of, shown) = (dataset.clone(), version.clone());
+    let read = move |view: &mut View<'_>| {
+        Ok::<_, ApiError>((files::all_of(view, &shown)?, is_minor_update(view, &of, &shown)?))
+    };
+    let (files, is_minor) = call.db().read(Weight::Scan, read).await?;
     let blocks = Value::Object(version.metadata_blocks.clone());
     let authors = crate::blocks::fields::Metadata(&blocks).children("author", "authorName").join("; ");
     let mut xml = Xml::document();
@@ -497,7 +513,7 @@ async fn statement(call: Call) -> Answer {
     for (file, state) in [
         ("latestVersionState", version.state.name()),
         ("locked", if dataset.locks.is_empty() { "false" } else { "true" }),
-        ("isMinorUpdate", "false"),
+        ("isMinorUpdate", if is_minor { "true" } else { "false" }),
     ] {
         let attributes =
             [("term", file), ("scheme", "http://purl.org/net/sword/terms/state"), ("label", "State")];

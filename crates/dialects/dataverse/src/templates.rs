@@ -125,10 +125,13 @@ async fn create(mut call: Call) -> Answer {
     let body = call.object().await?;
     let registry = call.app.registry(call.db()).await?;
     let parse = |text: String| {
-        ApiError::bad_request(format!("Error parsing the POSTed json into a template: {text}"))
+        ApiError::bad_request(format!("Error parsing the POSTed template dataset fields: {text}"))
     };
     let name = body.get("name").and_then(Value::as_str).filter(|it| !it.trim().is_empty());
-    let name = name.ok_or_else(|| parse("Field 'name' is mandatory".to_owned()))?.to_owned();
+    let name = name.ok_or_else(|| {
+        ApiError::bad_request("Error parsing the POSTed json into a template: Field 'name' is mandatory")
+    })?;
+    let name = name.to_owned();
     let fields = match body.contains_key("fields") {
         true => Fields::read_single(&registry, &Value::Object(body.clone())).map_err(parse)?,
         false => Fields::default(),

@@ -159,7 +159,7 @@ impl<'m> Moved<'m> {
     }
 
     fn is_featured(&self) -> bool {
-        let names = self.left.first().and_then(|it| it.more.get(featured::COLLECTIONS));
+        let names = self.left.first().and_then(|it| it.more.get(featured::dataverses::ALIASES));
         let names = names.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         self.collections.first().is_some_and(|top| names.into_iter().any(|it| it == top.alias))
     }
@@ -206,7 +206,8 @@ impl<'m> Moved<'m> {
         if self.is_featured()
             && let (Some(old), Some(top)) = (self.left.first_mut(), self.collections.first())
         {
-            if let Some(names) = old.more.get_mut(featured::COLLECTIONS).and_then(Value::as_array_mut) {
+            if let Some(names) = old.more.get_mut(featured::dataverses::ALIASES).and_then(Value::as_array_mut)
+            {
                 names.retain(|it| *it != top.alias);
             }
             collections::put(txn, old)?;

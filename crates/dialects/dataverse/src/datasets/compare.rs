@@ -6,7 +6,7 @@ use pinakes_store::{View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
-use crate::blocks::Registry;
+use crate::blocks::{FieldType, Registry};
 use crate::datasets::show::{require_files, window};
 use crate::datasets::version::{self, Withdrawn};
 use crate::datasets::wanted::Wanted;
@@ -48,6 +48,40 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
+/// Returns the value of a field as it is shown to readers: the values of compound fields with the formats of their
+/// children, so that an affiliation stands in parentheses and mail addresses are hidden.
+fn shown(registry: &Registry, version: &Version, (block, name): &(String, String)) -> String {
+    let fields = version.metadata_blocks.get(block).and_then(|it| it["fields"].as_array());
+    let field = fields.into_iter().flatten().find(|it| it["typeName"].as_str() == Some(name.as_str()));
+    let Some(value) = field.map(|it| &it["value"]) else { return String::new() };
+    let compounds: Vec<&Map<String, Value>> = match value {
+        Value::Array(list) => list.iter().filter_map(Value::as_object).collect(),
+        value => value.as_object().into_iter().collect(),
+    };
+    if compounds.is_empty() {
+        return texts(value).join("; ");
+    }
+    let mut parts = Vec::new();
+    for (name, child) in compounds.into_iter().flatten() {
+        let ty = registry.field(name);
+        for text in texts(&child["value"]) {
+            parts.push(ty.map_or_else(|| text.clone(), |it| formatted(it, &text)));
+        }
+    }
+    parts.retain(|it| !it.is_empty());
+    parts.join("; ")
+}
+
+/// Returns a value in the format of its field. Formats with markup are for pages.
+fn formatted(ty: &FieldType, text: &str) -> String {
+    let format = ty.display_format.as_str();
+    if ty.is_controlled || format.is_empty() || format.contains('<') {
+        return text.to_owned();
+    }
+    let filled = format.replace("#NAME", &ty.title).replace("#EMAIL", "").replace("#VALUE", text);
+    filled.trim().to_owned()
+}
+
 /// Describes a compared version.
 fn head(version: &Version) -> Value {
     Value::Object(envelope::object(json!({
@@ -71,10 +105,10 @@ fn metadata_changes(registry: &Registry, old: &Version, new: &Version) -> Vec<Va
         if a == b {
             continue;
         }
-        let joined = |it: Option<&Vec<String>>| it.map(|it| it.join("; ")).unwrap_or_default();
         let block = registry.block(&key.0).map_or_else(|| key.0.clone(), |it| it.display_name.clone());
         let field = registry.field(&key.1).map_or_else(|| key.1.clone(), |it| it.title.clone());
-        let change = json!({"fieldName": field, "oldValue": joined(a), "newValue": joined(b)});
+        let (a, b) = (shown(registry, old, &key), shown(registry, new, &key));
+        let change = json!({"fieldName": field, "oldValue": a, "newValue": b});
         match by_block.iter_mut().find(|it| it.0 == block) {
             Some((_, list)) => list.push(change),
             None => by_block.push((block, vec![change])),

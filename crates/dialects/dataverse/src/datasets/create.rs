@@ -309,8 +309,8 @@ async fn validate_json(mut call: Call) -> Answer {
             Ok(body) => body,
             Err(error) => return Ok(Some(error.to_string())),
         };
-        let (_, levels) = crate::collections::structure::rules_of(view, &registry, &collection)?;
-        if let Some(fault) = schema::fault(&registry, &levels, &body) {
+        let rules = crate::collections::structure::rules_of(view, &registry, &collection)?;
+        if let Some(fault) = schema::fault(&registry, &rules, &body) {
             return Ok(Some(fault));
         }
         let checked = New::read(&registry, &body)

@@ -255,7 +255,7 @@ async fn set_license(mut call: Call) -> Answer {
         return Err(ApiError::bad_request("License name cannot be empty."));
     }
     let change = move |txn: &mut Txn<'_>, _: &mut Dataset, draft: &mut Version| match (&custom, &name) {
-        (Some(custom), _) => put_custom(draft, custom),
+        (Some(custom), _) => put_custom(txn, draft, custom),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
             let missing = || ApiError::not_found(format!("License with name {name} not found."));
@@ -274,7 +274,10 @@ async fn set_license(mut call: Call) -> Answer {
     envelope::message("Dataset license updated.")
 }
 
-fn put_custom(draft: &mut Version, custom: &Map<String, Value>) -> Result<(), ApiError> {
+fn put_custom(view: &mut View<'_>, draft: &mut Version, custom: &Map<String, Value>) -> Result<(), ApiError> {
+    if !terms::allows_custom(view)? {
+        return Err(ApiError::bad_request("Custom terms of use are not allowed on this server."));
+    }
     if custom.get("termsOfUse").and_then(Value::as_str).unwrap_or_default().trim().is_empty() {
         return Err(ApiError::bad_request("Terms of use text should be provided in custom terms."));
     }

@@ -64,6 +64,8 @@ pub(crate) struct Said {
     pub fields: Fields,
     /// Licence and terms, by their names in versions.
     pub terms: Map<String, Value>,
+    /// The type of the dataset.
+    pub dataset_type: Option<String>,
 }
 
 /// Prefixes and names that a body defines.
@@ -150,6 +152,7 @@ pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Sai
     let bad = |text: String| ApiError::bad_request(format!("Error parsing Json: {text}"));
     let mut list = Vec::new();
     let mut terms = Map::new();
+    let mut dataset_type = None;
     for (name, value) in body {
         let uri = context.whole(name);
         if uri.starts_with('@') {
@@ -164,6 +167,8 @@ pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Sai
             if let Some(license) = text.filter(|it| !it.is_empty()) {
                 terms.insert("license".into(), license.into());
             }
+        } else if uri == format!("{CORE}datasetType") {
+            dataset_type = text;
         } else if let Some(name) = uri.strip_prefix(CORE) {
             core_term(&context, name, value, &mut terms);
         } else if !uri.starts_with(SCHEMA) && !uri.starts_with("http://www.openarchives.org/ore/terms/") {
@@ -171,7 +176,7 @@ pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Sai
         }
     }
     let fields = Fields::read_single(registry, &json!({ "fields": list })).map_err(bad)?;
-    Ok(Said { fields, terms })
+    Ok(Said { fields, terms, dataset_type })
 }
 
 /// Parses terms of use and of access, on their own or in their group.
@@ -314,7 +319,7 @@ async fn delete(mut call: Call) -> Answer {
     envelope::ok(editing::changed(&call, change, editing::rendered).await?)
 }
 
-/// Converts a body into that of a new dataset: `{"datasetVersion": …}`.
+/// Converts a body into that of a new dataset: `{"datasetType": …, "datasetVersion": …}`.
 pub(crate) fn new_body(
     registry: &Registry,
     body: &Map<String, Value>,
@@ -322,7 +327,10 @@ pub(crate) fn new_body(
     let said = read(registry, body)?;
     let mut version = said.terms;
     version.insert("metadataBlocks".into(), said.fields.to_json(registry));
-    Ok([("datasetVersion".to_owned(), Value::Object(version))].into_iter().collect())
+    let mut new = Map::new();
+    new.extend(said.dataset_type.map(|it| ("datasetType".to_owned(), it.into())));
+    new.insert("datasetVersion".to_owned(), version.into());
+    Ok(new)
 }
 
 /// Returns the value of a schema.org term about the dataset as a whole: `version` or `datePublished`.

@@ -59,8 +59,9 @@ async fn relocate(call: Call) -> Answer {
             reasons.push_str("This dataset is linked to the new host dataverse or one of its parents. This move would remove the link to this dataset. ");
         }
         if !reasons.is_empty() && !force {
-            reasons.push_str("Use the query parameter forceMove=true to complete the move.");
-            return Err(ApiError::forbidden(reasons));
+            return Err(ApiError::forbidden(format!(
+                "Use the query parameter forceMove=true to complete the move. {reasons}"
+            )));
         }
         if loses_guestbook {
             dataset.guestbook = None;
@@ -186,15 +187,19 @@ async fn update_target(call: Call) -> Answer {
 }
 
 async fn update_registration(call: Call) -> Answer {
-    call.asker.superuser(NO_SUPERUSER)?;
-    let wanted = Wanted::of(&call)?;
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
     let find = move |view: &mut View<'_>| -> Result<(Value, bool), ApiError> {
         let dataset = wanted.find(view)?;
         Ok((json!(dataset.id), dataset.was_released()))
     };
     let (id, is_released) = call.db().read(Weight::Point, find).await?;
     if !is_released {
-        return Err(ApiError::forbidden("Modify Registration Metadata must be run on a published dataset."));
+        return Err(ApiError::bad_request(
+            "Modify Registration Metadata must be run on a published dataset.",
+        ));
+    }
+    if !asker.is_superuser() {
+        return Err(permissions::refusal(&asker));
     }
     envelope::message(format!("Dataset {id} PID Metadata updated successfully."))
 }

@@ -4,7 +4,7 @@ use pinakes_store::Txn;
 
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
-use crate::datasets::edit::check_locks;
+use crate::datasets::edit::check_changeable;
 use crate::datasets::wanted::Wanted;
 use crate::datasets::{self, DATASET, Dataset, VERSION, version};
 use crate::error::{Answer, ApiError};
@@ -24,7 +24,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 fn droppable(txn: &mut Txn<'_>, asker: &Asker, wanted: &Wanted) -> Result<Dataset, ApiError> {
     let dataset = wanted.find(txn)?;
     permissions::require(txn, asker, dataset.place(), Permission::DeleteDatasetDraft)?;
-    check_locks(asker, &dataset)?;
+    check_changeable(txn, asker, &dataset)?;
     Ok(dataset)
 }
 

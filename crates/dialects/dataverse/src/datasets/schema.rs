@@ -4,9 +4,8 @@ use pinakes_store::View;
 use serde_json::{Map, Value, json};
 
 use super::values;
-use crate::blocks::Registry;
 use crate::blocks::fields::Fields;
-use crate::blocks::{Levels, validate, validation_message};
+use crate::blocks::{Block, Levels, Registry, validate, validation_message};
 use crate::collections::{Collection, structure};
 use crate::error::ApiError;
 
@@ -76,33 +75,92 @@ pub(crate) fn of(
 }
 
 /// Returns the first violation of the schema in a body, in the words of the original's validator.
-pub(crate) fn fault(registry: &Registry, levels: &Levels, body: &Map<String, Value>) -> Option<String> {
-    let Some(version) = body.get("datasetVersion") else {
-        return Some("#: required key [datasetVersion] not found".to_owned());
+pub(crate) fn fault(
+    registry: &Registry,
+    (places, levels): &(Vec<usize>, Levels),
+    body: &Map<String, Value>,
+) -> Option<String> {
+    let blocks = match blocks_of(body) {
+        Ok(blocks) => blocks,
+        Err(fault) => return Some(fault),
     };
-    let Some(blocks) = version.get("metadataBlocks") else {
-        return Some("#/datasetVersion: required key [metadataBlocks] not found".to_owned());
+    let is_required = |it: &&Block| {
+        it.fields.iter().map(|at| registry.at(*at)).any(|it| it.parent.is_none() && levels.is_required(it))
     };
-    for (name, block) in blocks.as_object()? {
-        let at = format!("#/datasetVersion/metadataBlocks/{name}");
-        let Some(fields) = block.get("fields").and_then(Value::as_array) else {
-            return Some(format!("{at}: required key [fields] not found"));
-        };
-        for (place, field) in fields.iter().enumerate() {
-            for key in ["typeName", "typeClass", "multiple"] {
-                if field.get(key).is_none() {
-                    return Some(format!("{at}/fields/{place}: required key [{key}] not found"));
-                }
-            }
-        }
-    }
-    let of_values = body.iter().find_map(|(key, value)| values::fault(registry, levels, key, value));
+    let named = places.iter().filter_map(|it| registry.blocks().get(*it)).filter(is_required);
+    let lacking = named.map(|it| it.name.as_str()).find(|it| !blocks.contains_key(*it));
+    let of_schema = || match lacking {
+        Some(name) => Some(format!("{BLOCKS}: required key [{name}] not found")),
+        None => blocks.iter().find_map(|(name, block)| block_fault(name, block).err()),
+    };
+    let of_values = || body.iter().find_map(|(key, value)| values::fault(registry, levels, key, value));
     let of_types = || {
-        blocks.as_object()?.iter().find_map(|(name, block)| {
+        blocks.iter().find_map(|(name, block)| {
             block.get("fields")?.as_array()?.iter().find_map(|it| field_fault(registry, name, it))
         })
     };
-    of_values.or_else(of_types)
+    of_schema().or_else(of_values).or_else(of_types)
+}
+
+/// Where the blocks are in a body, as the validator names the place.
+const BLOCKS: &str = "#/datasetVersion/metadataBlocks";
+
+/// Returns the blocks of a body. Errors: the violation that prevents it.
+fn blocks_of(body: &Map<String, Value>) -> Result<&Map<String, Value>, String> {
+    let at = "#/datasetVersion";
+    let version = object(at, required(body, "#", "datasetVersion")?)?;
+    if let Some(license) = version.get("license") {
+        let at = format!("{at}/license");
+        let license = object(&at, license)?;
+        for key in ["name", "uri"] {
+            expect(&format!("{at}/{key}"), required(license, &at, key)?, "String", Value::is_string)?;
+        }
+    }
+    object(BLOCKS, required(version, at, "metadataBlocks")?)
+}
+
+fn block_fault(name: &str, block: &Value) -> Result<(), String> {
+    let at = format!("{BLOCKS}/{name}");
+    let (block, place) = (object(&at, block)?, format!("{at}/fields"));
+    let fields = required(block, &at, "fields")?;
+    expect(&place, fields, "JSONArray", Value::is_array)?;
+    for (n, field) in fields.as_array().into_iter().flatten().enumerate() {
+        let at = format!("{place}/{n}");
+        let field = object(&at, field)?;
+        for key in ["typeClass", "multiple", "typeName"] {
+            let (value, at) = (required(field, &at, key)?, format!("{at}/{key}"));
+            match key {
+                "multiple" => expect(&at, value, "Boolean", Value::is_boolean)?,
+                _ => expect(&at, value, "String", Value::is_string)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn required<'v>(map: &'v Map<String, Value>, at: &str, key: &str) -> Result<&'v Value, String> {
+    map.get(key).ok_or_else(|| format!("{at}: required key [{key}] not found"))
+}
+
+fn object<'v>(at: &str, value: &'v Value) -> Result<&'v Map<String, Value>, String> {
+    value.as_object().ok_or_else(|| unexpected(at, value, "JSONObject"))
+}
+
+fn expect(at: &str, value: &Value, ty: &str, is_it: fn(&Value) -> bool) -> Result<(), String> {
+    if is_it(value) { Ok(()) } else { Err(unexpected(at, value, ty)) }
+}
+
+fn unexpected(at: &str, value: &Value, expected: &str) -> String {
+    let found = match value {
+        Value::Null => "Null",
+        Value::Bool(_) => "Boolean",
+        Value::Number(it) if it.is_f64() => "BigDecimal",
+        Value::Number(_) => "Integer",
+        Value::String(_) => "String",
+        Value::Array(_) => "JSONArray",
+        Value::Object(_) => "JSONObject",
+    };
+    format!("{at}: expected type: {expected}, found: {found}")
 }
 
 fn field_fault(registry: &Registry, block: &str, field: &Value) -> Option<String> {

@@ -4,10 +4,9 @@ use pinakes_store::{Expr, Query, View};
 use serde_json::{Map, Value, json};
 
 use crate::datasets::Version;
-use crate::envelope;
 use crate::error::ApiError;
 use crate::licenses::{self, LICENSE, License};
-use crate::stored;
+use crate::{envelope, site_settings, stored};
 
 /// Custom terms of use, which replace a licence.
 pub(crate) const CUSTOM: [&str; 8] = [
@@ -41,7 +40,13 @@ pub(crate) fn put_texts(version: &mut Version, body: &Map<String, Value>, names:
     }
 }
 
-/// Parses licence and terms of a version's body.
+/// Returns whether the site allows custom terms of use in place of a licence.
+pub(crate) fn allows_custom(view: &mut View<'_>) -> Result<bool, ApiError> {
+    site_settings::is_true(view, ":AllowCustomTermsOfUse", true)
+}
+
+/// Parses licence and terms of a version's body. Where the site does not allow custom terms, the default licence takes
+/// their place.
 ///
 /// Errors: 400 for a licence that does not exist or is not active.
 pub(crate) fn read(
@@ -54,8 +59,9 @@ pub(crate) fn read(
     if let Some(asked) = body.get("fileAccessRequest").and_then(Value::as_bool) {
         version.file_access_request = asked;
     }
+    let keeps_custom = version.terms.keys().any(|it| CUSTOM.contains(&it.as_str())) && allows_custom(view)?;
     version.license = match body.get("license") {
-        None | Some(Value::Null) if version.terms.keys().any(|it| CUSTOM.contains(&it.as_str())) => None,
+        None | Some(Value::Null) if keeps_custom => None,
         None | Some(Value::Null) => default_license(view)?,
         Some(value) => Some(named(view, value)?.id),
     };

@@ -63,7 +63,7 @@ pub fn json(source: &Source<'_>) -> Value {
     put("temporalCoverage", periods.into());
     match source.license() {
         Some((_, uri)) => put("license", uri.into()),
-        None => put("license", text(version, "termsOfUse").into()),
+        None => put("license", source.terms_url().into()),
     }
     let catalog = json!({"@type": "DataCatalog", "name": source.publisher, "url": source.site_url});
     put("includedInDataCatalog", catalog);

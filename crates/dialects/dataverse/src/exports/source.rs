@@ -103,6 +103,14 @@ impl<'a> Source<'a> {
         license["name"].as_str().map(|name| (name, text(license, "uri")))
     }
 
+    /// Returns the URL of the custom terms that the version has in place of a licence.
+    pub fn terms_url(&self) -> Option<String> {
+        let has_terms = self.license().is_none() && !text(self.version(), "termsOfUse").is_empty();
+        let number = if self.is_draft() { ":draft".to_owned() } else { self.number() };
+        let versions = format!("{}/api/datasets/:persistentId/versions", self.site_url);
+        has_terms.then(|| format!("{versions}/{number}/customlicense?persistentId={}", self.pid()))
+    }
+
     /// Returns whether a file is accessible to everybody: neither restricted, nor under an embargo, nor past its
     /// retention period. With an invalid date it counts as inaccessible.
     pub fn is_open(&self, file: &Value) -> bool {

@@ -157,3 +157,14 @@ fn variables_are_told_of_files_that_may_be_had_today() {
     assert!(told("retention", "dateUnavailable", "2026-02-01"));
     assert!(!told("retention", "dateUnavailable", "2026-01-31"));
 }
+
+#[test]
+fn custom_terms_are_named_by_their_url() {
+    let mut dataset = dataset();
+    dataset["datasetVersion"]["license"] = Value::Null;
+    dataset["datasetVersion"]["termsOfUse"] = json!("Ask first.");
+    let versions = "https://x.org/api/datasets/:persistentId/versions";
+    let url = format!("{versions}/1.0/customlicense?persistentId=doi:10.5072/FK2/AB12CD");
+    let shown = written_of("schema.org", &dataset);
+    assert!(shown.contains(&format!("\"license\":\"{url}\"")), "{shown}");
+}

@@ -15,6 +15,7 @@ mod leaks;
 mod moving;
 mod oai;
 mod outside;
+mod rules;
 mod saved_searches;
 mod search;
 mod server;
