@@ -96,14 +96,22 @@ pub(crate) struct Outcome {
 pub(crate) struct FailedLate {
     /// Position in the batch.
     pub(crate) at: usize,
+    pub(crate) failure: Failure,
+}
+
+/// The step at which a record fails after earlier ones have written: what those did stays, as in FOLIO.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    /// Number of steps (matches and actions) that succeed before it.
+    pub(crate) n_done: usize,
     pub(crate) message: String,
 }
 
 /// Why a batch was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BatchError {
-    /// A record failed after part of it was written: everything is rolled back and the record is marked.
-    #[error("record at {} failed late: {}", .0.at, .0.message)]
+    /// A record failed after part of it was written: everything is rolled back and the step is marked.
+    #[error("record at {} failed late: {}", .0.at, .0.failure.message)]
     Late(FailedLate),
     /// The job was changed by somebody else in the meantime.
     #[error("the job was taken over or stopped")]
@@ -363,6 +371,10 @@ pub(crate) struct Case<'p> {
     pub(crate) did_something: bool,
     /// Whether part of it has already been written in the transaction.
     pub(crate) has_written: bool,
+    /// Number of steps (matches and actions) that have succeeded.
+    pub(crate) n_done: usize,
+    /// The row of the current step, without its result.
+    pub(crate) step: Option<Row>,
 }
 
 impl Case<'_> {
@@ -401,6 +413,8 @@ pub(crate) struct Found {
     /// For created holdings: the ids by field that names a location, in the record's order.
     pub(crate) holdings_by_field: Vec<String>,
     pub(crate) items: Vec<String>,
+    /// For several matched holdings or items: the ids, each with the position of the field whose value matched it.
+    pub(crate) matched_by_field: Vec<(String, usize)>,
     pub(crate) authority: Option<String>,
 }
 
@@ -458,5 +472,5 @@ pub(crate) fn unsupported(profile: &str, kind: RecordKind) -> String {
     format!("Chosen job profile '{profile}' does not support '{record_type}' record type")
 }
 
-/// Positions known to fail, collected over the runs of one batch.
-pub(crate) type KnownFailures = HashMap<usize, String>;
+/// Steps known to fail, by the position of the record, collected over the runs of one batch.
+pub(crate) type KnownFailures = HashMap<usize, Failure>;

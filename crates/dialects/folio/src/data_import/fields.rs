@@ -247,6 +247,9 @@ impl FieldRule {
     /// Converts a text to the type of the property: names of types and locations to ids, flags to booleans. Errors: an
     /// unknown name.
     fn typed(&self, text: String, source: &Source<'_>) -> Result<Value, String> {
+        if let Some(flag) = self.boolean {
+            return Ok(flag.into());
+        }
         if let Some(id) = self.accepted.get(&text.trim().to_lowercase()) {
             return Ok(id.as_str().into());
         }
@@ -273,6 +276,12 @@ impl FieldRule {
             _ => text.into(),
         })
     }
+}
+
+/// Returns the reference table that the ids at a dotted path belong to.
+pub(crate) fn table_of(path: &str) -> Option<&'static str> {
+    let mut steps = path.rsplit('.');
+    table(steps.next()?, steps.next().unwrap_or_default())
 }
 
 /// Returns the reference table that a property's ids belong to.

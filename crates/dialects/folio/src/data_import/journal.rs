@@ -106,19 +106,31 @@ impl Summary {
     /// Adds the entries of a batch to the counts.
     pub(crate) fn add(&mut self, entries: &[Entry]) {
         for entry in entries {
+            let stored = |row: &&Row| {
+                row.error.is_none() && matches!(row.action, "CREATE" | "UPDATE" | "MODIFY" | "DELETE")
+            };
+            let has_stored = entry.rows.iter().any(|it| stored(&it));
             if !entry.error.is_empty() {
                 self.count_total();
-                self.count("sourceRecordSummary", "totalErrors");
-                continue;
-            }
-            let stored = |row: &&Row| matches!(row.action, "CREATE" | "UPDATE" | "MODIFY" | "DELETE");
-            if !entry.rows.iter().any(|it| stored(&it)) {
-                self.count("sourceRecordSummary", "totalDiscardedEntities");
-                continue;
             }
             for (key, entities) in SUMMARIES {
-                let rows = entry.rows.iter().filter(|it| entities.contains(&it.entity)).filter(stored);
-                if key == "sourceRecordSummary" {
+                let is_source = key == "sourceRecordSummary";
+                if is_source && !has_stored {
+                    self.count(key, if entry.error.is_empty() { DISCARDED } else { "totalErrors" });
+                    continue;
+                }
+                // What the steps before a failed one have stored counts all the same.
+                let of_key = || entry.rows.iter().filter(|it| entities.contains(&it.entity));
+                let has_failed = of_key().any(|it| it.error.is_some());
+                let is_idle = of_key().any(|it| it.action == "NON_MATCH") && !of_key().any(|it| stored(&it));
+                if has_failed {
+                    self.count(key, "totalErrors");
+                }
+                if has_failed || is_idle {
+                    self.count(key, DISCARDED);
+                }
+                let rows = of_key().filter(stored);
+                if is_source {
                     let mut rows = rows.peekable();
                     if rows.peek().is_some() {
                         let name = if rows.any(|it| it.action == "CREATE") { CREATED } else { UPDATED };
@@ -141,9 +153,10 @@ impl Summary {
     }
 
     fn count(&mut self, key: &str, name: &str) {
-        let part = self.0.entry(key).or_insert_with(
-            || json!({CREATED: 0, UPDATED: 0, "totalDiscardedEntities": 0, "totalErrors": 0}),
-        );
+        let part = self
+            .0
+            .entry(key)
+            .or_insert_with(|| json!({CREATED: 0, UPDATED: 0, DISCARDED: 0, "totalErrors": 0}));
         let before = part.get(name).and_then(Value::as_u64).unwrap_or(0);
         if let Value::Object(part) = part {
             part.insert(name.into(), (before + 1).into());
@@ -153,3 +166,4 @@ impl Summary {
 
 const CREATED: &str = "totalCreatedEntities";
 const UPDATED: &str = "totalUpdatedEntities";
+const DISCARDED: &str = "totalDiscardedEntities";

@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use pinakes_marc::Record;
 use pinakes_store::{Expr, Query, Txn, Type, Value as Condition, fold};
 use serde_json::Value;
 
 use super::engine::{Case, Engine, StepError, collection_of};
 use super::tree::{Criterion, Entity, ExistingValue, IncomingValue, MatchSpec, Qualifier};
 use crate::data_import::engine::{Prepared, Setup};
+use crate::data_import::fields::table_of;
 use crate::data_import::hits::{Cache, Hit, Hits};
+use crate::data_import::mapping::Reference;
 use crate::data_import::tree::Content;
 use crate::platform::limits::MATCH_HITS;
 use crate::source_records::marc::MarcPath;
@@ -67,7 +70,7 @@ fn narrowed(case: &Case<'_>, spec: &MatchSpec, hits: Vec<Hit>) -> Vec<Hit> {
 }
 
 /// Returns the values of the incoming record that are compared.
-fn incoming_values(spec: &MatchSpec, record: &pinakes_marc::Record) -> Vec<String> {
+fn incoming_values(spec: &MatchSpec, record: &Record) -> Vec<String> {
     let values = match &spec.incoming {
         IncomingValue::Marc(path) => path.values(record),
         IncomingValue::Static(text) => vec![text.clone()],
@@ -186,6 +189,7 @@ fn find_records(
     values: &[String],
 ) -> Result<Vec<String>, StepError> {
     let Some(collection) = collection_of(spec.existing_type) else { return Ok(Vec::new()) };
+    let values = &with_ids(&engine.setup.reference, path, values);
     if values.is_empty() {
         return Ok(Vec::new());
     }
@@ -234,6 +238,48 @@ fn find_records(
         if ids.len() < MATCH_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(ids)
+}
+
+/// Pairs each of several holdings or items with the field whose value has matched it; `None` if that is not possible:
+/// two are matched by one field, or the values do not come from fields.
+pub(crate) fn by_field(
+    engine: &mut Engine<'_, '_, '_>,
+    case: &Case<'_>,
+    spec: &MatchSpec,
+    hits: &Hits,
+) -> Result<Option<Vec<(String, usize)>>, StepError> {
+    let (Hits::Records(ids), IncomingValue::Marc(incoming), ExistingValue::Field { path, .. }) =
+        (hits, &spec.incoming, &spec.existing)
+    else {
+        return Ok(None);
+    };
+    let collection = collection_of(spec.existing_type)
+        .filter(|_| matches!(spec.existing_type, Entity::Holdings | Entity::Item));
+    let Some(collection) = collection else { return Ok(None) };
+    let mut values_of_fields: Vec<(usize, Vec<String>)> = Vec::new();
+    for (at, field) in case.record.fields.iter().enumerate().filter(|(_, it)| *it.tag() == *incoming.tag) {
+        let alone = Record { leader: case.record.leader, fields: vec![field.clone()] };
+        values_of_fields.push((at, with_ids(&engine.setup.reference, path, &incoming_values(spec, &alone))));
+    }
+    let mut pairs: Vec<(String, usize)> = Vec::with_capacity(ids.len());
+    for id in ids {
+        let Some(record) = engine.txn.get(&collection.kind, id)? else { return Ok(None) };
+        let existing = qualified(spec.existing_qualifier.as_ref(), values_at(&record.json()?, path));
+        let holds = |value: &String| existing.iter().any(|it| spec.criterion.holds(value, it));
+        let field = values_of_fields
+            .iter()
+            .find(|(at, values)| pairs.iter().all(|(_, taken)| taken != at) && values.iter().any(holds));
+        let Some((at, _)) = field else { return Ok(None) };
+        pairs.push((id.clone(), *at));
+    }
+    Ok(Some(pairs))
+}
+
+/// Replaces names and codes by ids if the path is that of an id of a type, status or location.
+fn with_ids(reference: &Reference, path: &str, values: &[String]) -> Vec<String> {
+    let Some(table) = table_of(path) else { return values.to_vec() };
+    let id_of = |text: &String| reference.find(table, text).unwrap_or_else(|| text.clone());
+    values.iter().map(id_of).collect()
 }
 
 fn texts(values: &[String]) -> Vec<Condition> {

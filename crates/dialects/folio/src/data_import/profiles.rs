@@ -98,6 +98,16 @@ impl ProfileType {
         }
     }
 
+    /// Returns the properties that each profile must have.
+    pub(crate) const fn required(self) -> &'static [&'static str] {
+        match self {
+            Self::Job => &["name", "dataType"],
+            Self::Match => &["name"],
+            Self::Action => &["name", "action", "folioRecord"],
+            Self::Mapping => &["name", "incomingRecordType", "existingRecordType"],
+        }
+    }
+
     /// Returns the type with a name.
     pub(crate) fn typed(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.type_name() == name)

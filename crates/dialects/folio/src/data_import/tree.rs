@@ -67,6 +67,18 @@ pub(crate) enum Verb {
     Delete,
 }
 
+impl Verb {
+    /// Returns its name in profiles and journals.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Modify => "MODIFY",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 /// The outcome of the parent on which a node is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum React {

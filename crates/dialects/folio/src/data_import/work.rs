@@ -6,7 +6,6 @@ mod ending;
 mod reading;
 mod whole_file;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -209,7 +208,7 @@ fn refused(setup: &Setup, batch: &Batch) -> Option<String> {
     (!setup.takes(kind)).then(|| unsupported(&setup.tree.name, kind))
 }
 
-/// Stores a batch; if records fail after part of them was written, stores it again without these.
+/// Stores a batch; if records fail after part of them was written, stores it again without the steps that fail.
 fn write(
     tenant: &Tenant,
     lease: &Lease,
@@ -236,8 +235,8 @@ fn write(
         });
         match result {
             Ok(done) => return Ok(done),
-            Err(BatchError::Late(FailedLate { at, message })) => {
-                failed.insert(at, message);
+            Err(BatchError::Late(FailedLate { at, failure })) => {
+                failed.insert(at, failure);
             }
             Err(BatchError::Lost) => {
                 let n_done = whole.records().len();
@@ -256,7 +255,7 @@ fn store(
     (lease, job_id): (&Lease, &str),
     setup: &Setup,
     batch: &Batch,
-    failed: &HashMap<usize, String>,
+    failed: &KnownFailures,
     writer: Writer,
     is_waited_for: &dyn Fn() -> bool,
 ) -> Result<(Step, usize), BatchError> {

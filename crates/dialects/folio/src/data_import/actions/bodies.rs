@@ -107,6 +107,14 @@ pub(crate) fn occurrences(record: &Record, tag: Option<&str>) -> Vec<Record> {
     places.iter().map(one).collect()
 }
 
+/// Returns a copy of the record without the other fields that have the tag of the field at a position.
+pub(super) fn with_one_field(record: &Record, position: usize) -> Record {
+    let Some(tag) = record.fields.get(position).map(Field::tag) else { return record.clone() };
+    let fields = record.fields.iter().enumerate();
+    let kept = fields.filter(|(at, field)| *at == position || field.tag() != tag);
+    Record { leader: record.leader, fields: kept.map(|(_, field)| field.clone()).collect() }
+}
+
 /// Sets the fields that an action's mapping names, from the record of the case.
 pub(super) fn apply_fields(
     engine: &Engine<'_, '_, '_>,

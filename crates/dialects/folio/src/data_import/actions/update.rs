@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use pinakes_marc::{Field, Record};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::bodies::{apply_fields, missing, place, remapped, unfold};
+use super::bodies::{apply_fields, apply_to, missing, place, remapped, unfold, with_one_field};
 use super::sources::{store_source, supersede};
 use crate::data_import::engine::{Case, Engine, Protection, StepError, collection_of};
 use crate::data_import::journal::Row;
 use crate::data_import::mapping;
 use crate::data_import::tree::{Action, Entity};
 use crate::platform::collection::{self, Lock, Missing};
+use crate::platform::json::text_at;
 use crate::source_records::marc;
 use crate::source_records::source_storage;
 
@@ -124,28 +125,74 @@ pub(super) fn update_marc_holdings(
     Ok(())
 }
 
-/// Updates matched holdings or items: the fields of the mapping are set, the others are kept.
+/// Statuses of items that only circulation ends.
+const DESK_STATUSES: [&str; 8] = [
+    "Aged to lost",
+    "Awaiting delivery",
+    "Awaiting pickup",
+    "Checked out",
+    "Claimed returned",
+    "Declared lost",
+    "Paged",
+    "Recently returned",
+];
+
+fn status_of(item: &Map<String, Value>) -> String {
+    item.get("status").and_then(|it| text_at(it, "name")).unwrap_or_default().to_owned()
+}
+
+/// Updates matched holdings or items: the fields of the mapping are set, the others are kept. Of several, each is updated
+/// from the field that has matched it.
 pub(super) fn update_by_fields(
     engine: &mut Engine<'_, '_, '_>,
     case: &mut Case<'_>,
     action: &Action,
 ) -> Result<(), StepError> {
     let list = if action.entity == Entity::Item { &case.found.items } else { &case.found.holdings };
-    let name = if action.entity == Entity::Item { "item" } else { "holdings record" };
+    let by_field: Vec<(String, usize)> =
+        case.found.matched_by_field.iter().filter(|(id, _)| list.contains(id)).cloned().collect();
+    if 1 < by_field.len() {
+        return by_field.iter().try_for_each(|(id, at)| {
+            let record = with_one_field(&case.record, *at);
+            update_one(engine, case, action, id, &record)
+        });
+    }
     let Some(id) = list.first().cloned() else {
+        let name = name_of(action);
         return Err(StepError::Record(format!("the {name} was not updated: no match has found one")));
     };
+    let record = case.record.clone();
+    update_one(engine, case, action, &id, &record)
+}
+
+fn name_of(action: &Action) -> &'static str {
+    if action.entity == Entity::Item { "item" } else { "holdings record" }
+}
+
+fn update_one(
+    engine: &mut Engine<'_, '_, '_>,
+    case: &mut Case<'_>,
+    action: &Action,
+    id: &str,
+    record: &Record,
+) -> Result<(), StepError> {
+    let name = name_of(action);
     let collection = collection_of(action.entity).ok_or_else(|| missing(name))?;
-    let Some(old) = engine.txn.get(&collection.kind, &id)? else {
+    let Some(old) = engine.txn.get(&collection.kind, id)? else {
         return Err(StepError::Record(format!("the {name} {id} was not updated: it is not there any more")));
     };
     let Value::Object(mut body) = old.json()? else { return Err(missing(name)) };
-    apply_fields(engine, case, action, &mut body)?;
+    let status = status_of(&body);
+    apply_to(engine, record, action, &mut body)?;
     unfold(&mut body);
+    let wanted = status_of(&body);
+    if action.entity == Entity::Item && wanted != status && DESK_STATUSES.contains(&status.as_str()) {
+        return Err(StepError::Record(format!("Could not change item status '{status}' to '{wanted}'")));
+    }
     let hrid = body.get("hrid").and_then(Value::as_str).unwrap_or_default().to_owned();
-    collection::put(engine.txn, &engine.writer, collection, &id, body, Missing::Refuse, Lock::Ignored)?;
+    collection::put(engine.txn, &engine.writer, collection, id, body, Missing::Refuse, Lock::Ignored)?;
     case.has_written = true;
-    case.rows.push(Row::made(action.entity, "UPDATE", &id, &hrid));
+    case.rows.push(Row::made(action.entity, "UPDATE", id, &hrid));
     Ok(())
 }
 

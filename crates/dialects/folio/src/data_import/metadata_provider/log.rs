@@ -190,9 +190,11 @@ fn status_of(entry: &Stored, entities: &[&str]) -> Option<&'static str> {
         .collect();
     let mut kinds = done.clone();
     kinds.dedup();
-    match (kinds.as_slice(), entry.has_error()) {
-        (_, true) if !rows.is_empty() => Some("DISCARDED"),
-        ([], _) => None,
+    let has_failed = rows.iter().any(|row| !row[4].is_empty());
+    match (kinds.as_slice(), has_failed) {
+        (_, true) => Some("DISCARDED"),
+        // Nothing was found to change, and nothing was made instead.
+        ([], _) => rows.iter().any(|row| row[3] == "NON_MATCH").then_some("DISCARDED"),
         (["CREATE"], _) => {
             Some(if 1 < done.len() && entities.contains(&"ITEM") { "MULTIPLE" } else { "CREATED" })
         }
@@ -217,13 +219,14 @@ fn related(entry: &Stored, entity: &str) -> Value {
     };
     map.insert("idList".into(), distinct(1));
     map.insert("hridList".into(), distinct(2));
-    map.insert("error".into(), entry.rows().find(|row| row[0] == entity).map_or("", |row| row[4]).into());
+    let failed = entry.rows().find(|row| row[0] == entity && !row[4].is_empty());
+    map.insert("error".into(), failed.map_or("", |row| row[4]).into());
     Value::Object(map)
 }
 
-/// Lists each holdings record or item separately.
+/// Lists each holdings record or item separately; if a match has found none and none was made, says so in one element.
 fn related_each(entry: &Stored, entity: &str) -> Vec<Value> {
-    entry
+    let list: Vec<Value> = entry
         .rows()
         .filter(|row| row[0] == entity && (!row[1].is_empty() || !row[4].is_empty()))
         .map(|row| {
@@ -235,7 +238,11 @@ fn related_each(entry: &Stored, entity: &str) -> Vec<Value> {
             };
             json!({"actionStatus": status, "id": row[1], "hrid": row[2], "error": row[4]})
         })
-        .collect()
+        .collect();
+    match status_of(entry, &[entity]) {
+        Some(status @ "DISCARDED") if list.is_empty() => vec![json!({"actionStatus": status, "error": ""})],
+        _ => list,
+    }
 }
 
 const MARC: [&str; 3] = ["MARC_BIBLIOGRAPHIC", "MARC_HOLDINGS", "MARC_AUTHORITY"];

@@ -196,8 +196,14 @@ fn check(txn: &mut Txn<'_>, sort: ProfileType, id: &str, update: &Update) -> Res
     let text = |name: &str| update.profile.get(name).and_then(Value::as_str).unwrap_or_default();
     let name = text("name");
     let refuse = |message: String| Err(FolioError::unprocessable(Fault::new(message)));
-    if name.trim().is_empty() {
-        return Err(FolioError::unprocessable(Fault::missing("name")));
+    let lacking: Vec<Fault> = sort
+        .required()
+        .iter()
+        .filter(|it| text(it).trim().is_empty())
+        .map(|it| Fault::missing(&format!("profile.{it}")))
+        .collect();
+    if !lacking.is_empty() {
+        return Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, lacking));
     }
     let is_other = |it: &Value| {
         it.get("name").and_then(Value::as_str).is_some_and(|it| it.eq_ignore_ascii_case(name))

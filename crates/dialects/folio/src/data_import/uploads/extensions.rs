@@ -1,5 +1,7 @@
 //! `/data-import/fileExtensions` and `/data-import/dataTypes`: which files are accepted.
 
+use std::sync::LazyLock;
+
 use http::StatusCode;
 use http::header::LOCATION;
 use pinakes_http::answer;
@@ -8,11 +10,13 @@ use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
 use crate::platform::collection::{self, Writer};
-use crate::platform::cql;
 use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
+use crate::platform::{cql, dates};
+use crate::users::user::USERS;
 
 /// Extensions, by id.
 pub(super) static FILE_EXTENSION: Kind = Kind {
@@ -21,32 +25,11 @@ pub(super) static FILE_EXTENSION: Kind = Kind {
     ..Kind::named("folio_file_extension")
 };
 
-/// Extension, whether it is blocked, and its data types.
-const DEFAULTS: [(&str, bool, &[&str]); 23] = [
-    (".csv", false, &["Delimited"]),
-    (".dat", false, &["MARC"]),
-    (".data", false, &["MARC"]),
-    (".edi", false, &["EDIFACT"]),
-    (".inv", false, &["EDIFACT"]),
-    (".json", false, &["MARC"]),
-    (".marc", false, &["MARC"]),
-    (".mrc", false, &["MARC"]),
-    (".mrc8", false, &["MARC"]),
-    (".ord", false, &["MARC"]),
-    (".out", false, &["MARC"]),
-    (".txt", false, &["MARC"]),
-    (".xml", false, &["MARC"]),
-    (".doc", true, &[]),
-    (".docx", true, &[]),
-    (".gif", true, &[]),
-    (".jpg", true, &[]),
-    (".mrk", true, &[]),
-    (".pdf", true, &[]),
-    (".png", true, &[]),
-    (".xls", true, &[]),
-    (".xlsx", true, &[]),
-    (".zip", true, &[]),
-];
+/// FOLIO's default extensions, with their ids.
+static DEFAULTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    // A test checks that they are valid JSON.
+    serde_json::from_str(include_str!("../../../reference/file-extensions.json")).unwrap_or_default()
+});
 
 pub(super) fn routes(routes: Routes) -> Routes {
     let (base, item) = ("/data-import/fileExtensions", "/data-import/fileExtensions/{id}");
@@ -64,20 +47,10 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/data-import/dataTypes", to("data-import.datatypes.get"), data_types)
 }
 
-/// Returns FOLIO's default extensions. Their ids are derived from their position and equal in every tenant.
-fn defaults() -> Vec<Value> {
-    let one = |(at, (extension, blocked, types)): (usize, &(&str, bool, &[&str]))| {
-        json!({"id": format!("9c3b0f6a-5c1e-4f5a-8b1d-0000000000{at:02x}"), "description": "", "extension": extension,
-               "dataTypes": types, "importBlocked": blocked, "userInfo": {"firstName": "System", "lastName": "System",
-               "userName": "System"}, "metadata": {}})
-    };
-    DEFAULTS.iter().enumerate().map(one).collect()
-}
-
 fn all(view: &mut View<'_>) -> Result<Vec<Value>, StoreError> {
     let stored = view.find(&FILE_EXTENSION, &Query::filter(Expr::All))?;
     if stored.is_empty() {
-        return Ok(defaults());
+        return Ok(DEFAULTS.clone());
     }
     stored.iter().map(|it| it.json()).collect()
 }
@@ -85,9 +58,9 @@ fn all(view: &mut View<'_>) -> Result<Vec<Value>, StoreError> {
 /// Stores the defaults in the tenant at the first change.
 fn materialise(txn: &mut Txn<'_>) -> Result<(), StoreError> {
     if txn.count(&FILE_EXTENSION, &Expr::All)? == 0 {
-        for extension in defaults() {
+        for extension in &*DEFAULTS {
             let id = extension.get("id").and_then(Value::as_str).unwrap_or_default();
-            txn.insert(&FILE_EXTENSION, id, &extension)?;
+            txn.insert(&FILE_EXTENSION, id, extension)?;
         }
     }
     Ok(())
@@ -137,7 +110,13 @@ async fn by_id(call: Call) -> Answer {
 }
 
 /// Returns the extension in its stored form: with a dot, in lower case, and unique.
-fn checked(txn: &mut Txn<'_>, id: &str, body: &Map<String, Value>) -> Result<Value, FolioError> {
+fn checked(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    id: &str,
+    body: &Map<String, Value>,
+    old: Option<&Value>,
+) -> Result<Value, FolioError> {
     let refuse = |code: &str, value: &str| {
         Err(FolioError::unprocessable(Fault::new(code).code(code).with("fileExtension.extension", value)))
     };
@@ -159,7 +138,30 @@ fn checked(txn: &mut Txn<'_>, id: &str, body: &Map<String, Value>) -> Result<Val
     body.insert("extension".into(), extension.into());
     body.entry("dataTypes").or_insert_with(|| json!([]));
     body.entry("importBlocked").or_insert_with(|| false.into());
+    body.insert("userInfo".into(), changed_by(txn, writer)?);
+    let now = dates::rmb(writer.now_ms);
+    let created = old.and_then(|it| it.pointer("/metadata/createdDate")).cloned();
+    let creator = match old {
+        Some(old) => old.pointer("/metadata/createdByUserId").cloned(),
+        None => writer.user.clone().map(Value::from),
+    };
+    let mut metadata = Map::new();
+    metadata.insert("createdDate".into(), created.unwrap_or_else(|| now.as_str().into()));
+    metadata.extend(creator.map(|it| ("createdByUserId".to_owned(), it)));
+    metadata.insert("updatedDate".into(), now.into());
+    metadata.extend(writer.user.as_ref().map(|it| ("updatedByUserId".to_owned(), it.as_str().into())));
+    body.insert("metadata".into(), Value::Object(metadata));
     Ok(Value::Object(body))
+}
+
+/// Returns the names of the user who changes an extension.
+fn changed_by(view: &mut View<'_>, writer: &Writer) -> Result<Value, FolioError> {
+    let user = writer.user.as_deref().map(|id| view.get(&USERS.kind, id)).transpose()?.flatten();
+    let user = user.map(|it| it.json()).transpose()?.unwrap_or_default();
+    let text = |path: &str| text_at(&user, path).unwrap_or_default();
+    Ok(json!({
+        "firstName": text("personal.firstName"), "lastName": text("personal.lastName"), "userName": text("username"),
+    }))
 }
 
 async fn create(mut call: Call) -> Answer {
@@ -167,8 +169,9 @@ async fn create(mut call: Call) -> Answer {
     let given = body.get("id").and_then(Value::as_str).and_then(parse_uuid);
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
-        let id = given.clone().unwrap_or_else(|| writer().new_uuid());
-        let stored = checked(txn, &id, &body)?;
+        let writer = writer();
+        let id = given.clone().unwrap_or_else(|| writer.new_uuid());
+        let stored = checked(txn, &writer, &id, &body, None)?;
         materialise(txn)?;
         txn.insert(&FILE_EXTENSION, &id, &stored)?;
         Ok(stored)
@@ -182,12 +185,11 @@ async fn create(mut call: Call) -> Answer {
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
+    let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
         materialise(txn)?;
-        if !txn.has(&FILE_EXTENSION, &id)? {
-            return Err(not_found(&id));
-        }
-        let stored = checked(txn, &id, &body)?;
+        let old = txn.get(&FILE_EXTENSION, &id)?.ok_or_else(|| not_found(&id))?.json()?;
+        let stored = checked(txn, &writer(), &id, &body, Some(&old))?;
         txn.update(&FILE_EXTENSION, &id, &stored)?;
         Ok(stored)
     };
@@ -211,9 +213,7 @@ async fn restore(call: Call) -> Answer {
         Ok(())
     };
     call.db().write(write).await?;
-    let list = defaults();
-    let total = list.len();
-    Ok(json_answer(StatusCode::OK, &json!({"fileExtensions": list, "totalRecords": total})))
+    Ok(json_answer(StatusCode::OK, &json!({"fileExtensions": *DEFAULTS, "totalRecords": DEFAULTS.len()})))
 }
 
 async fn data_types(_: Call) -> Answer {
@@ -223,4 +223,15 @@ async fn data_types(_: Call) -> Answer {
 
 pub(crate) fn to(name: &'static str) -> Access {
     Access::Permission(name.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_folio() {
+        let blocked = DEFAULTS.iter().filter(|it| it["importBlocked"] == true).count();
+        assert_eq!((DEFAULTS.len(), blocked), (13, 6));
+    }
 }
