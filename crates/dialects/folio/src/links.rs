@@ -87,7 +87,7 @@ async fn replace(mut call: Call) -> Answer {
         if let Some(name) = lacking {
             return Err(lacking_property(&format!("links[{n}].{name}")));
         }
-        if link["linkingRuleId"].as_u64().is_none() {
+        if link["linkingRuleId"].as_u64().and_then(bib_field).is_none() {
             return Err(bad("linkingRuleId must be the number of a linking rule"));
         }
     }
@@ -123,7 +123,7 @@ async fn replace(mut call: Call) -> Answer {
 async fn count(mut call: Call) -> Answer {
     let body = call.object().await?;
     let Some(Value::Array(ids)) = body.get("ids") else {
-        return Err(FolioError::unprocessable(Fault::missing("ids")));
+        return Err(lacking_property("ids"));
     };
     let ids: Option<Vec<String>> = ids.iter().map(|it| it.as_str().and_then(parse_uuid)).collect();
     let ids = ids

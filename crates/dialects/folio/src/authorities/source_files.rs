@@ -1,7 +1,7 @@
 //! `/authority-source-files`: where authorities come from, recognised by the letters with which their ids begin.
 
 use http::StatusCode;
-use pinakes_store::{Column, Index, Kind, Txn, Type};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View};
 use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
@@ -10,6 +10,7 @@ use crate::platform::collection::{
 };
 use crate::platform::cql::Names;
 use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
@@ -87,10 +88,12 @@ fn prepare(
     txn: &mut Txn<'_>,
     _: &Writer,
     body: &mut Map<String, Value>,
-    _: Option<&Value>,
+    old: Option<&Value>,
 ) -> Result<(), FolioError> {
     if let Some(code) = body.shift_remove("code").filter(|it| !it.is_null()) {
         body.insert("codes".to_owned(), json!([code]));
+    } else if old.is_none() && body.get("codes").is_none_or(Value::is_null) {
+        return Err(FolioError::unprocessable(Fault::missing("code")));
     }
     if body.get("source").is_none_or(Value::is_null) {
         body.insert("source".to_owned(), "local".into());
@@ -104,7 +107,7 @@ fn prepare(
                 fault.ty("RequestBodyValidationException").code("validation-error").with("code", code),
             ));
         }
-        let other = txn.first(&SOURCE_FILES.kind, pinakes_store::Expr::Is("codes".into(), code.into()))?;
+        let other = txn.first(&SOURCE_FILES.kind, Expr::Is("codes".into(), code.into()))?;
         if other.is_some_and(|it| it.id != id) {
             let fault = Fault::new("Authority source file with the given 'code' already exists.");
             return Err(FolioError::unprocessable(
@@ -113,6 +116,24 @@ fn prepare(
                     .code("duplicate.authority-source-file.code")
                     .with("code", code),
             ));
+        }
+    }
+    check_url(txn, body, &id)
+}
+
+/// Refuses an address that another file has, whatever the protocol.
+fn check_url(view: &mut View<'_>, body: &Map<String, Value>, id: &str) -> Result<(), FolioError> {
+    let bare = |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).to_lowercase();
+    let Some(url) = body.get("baseUrl").and_then(Value::as_str).filter(|it| !it.is_empty()) else {
+        return Ok(());
+    };
+    for record in view.find(&SOURCE_FILES.kind, &Query::filter(Expr::Exists("baseUrl".into())))? {
+        let other = record.json()?;
+        if record.id != id && text_at(&other, "baseUrl").is_some_and(|it| bare(it) == bare(url)) {
+            let fault = Fault::new("Authority source file with the given 'url' already exists.");
+            let fault =
+                fault.ty("DataIntegrityViolationException").code("duplicate.authority-source-file.url");
+            return Err(FolioError::unprocessable(fault.with("url", url)));
         }
     }
     Ok(())

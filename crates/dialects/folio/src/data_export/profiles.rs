@@ -2,11 +2,12 @@
 
 use http::StatusCode;
 use pinakes_store::{Column, Index, Kind, Type};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique};
 use crate::platform::cql::Names;
-use crate::platform::error::FolioError;
+use crate::platform::error::{Fault, FolioError};
+use crate::platform::json::text_at;
 
 /// `/data-export/mapping-profiles`.
 pub(crate) static MAPPING_PROFILES: Collection = Collection {
@@ -28,6 +29,7 @@ pub(crate) static MAPPING_PROFILES: Collection = Collection {
     unique: &[Unique { column: "name", message: "Mapping profile with name '{value}' already exists." }],
     names: Names { fields: &["description", "userInfo"], ..Names::PLAIN },
     hooks: Hooks {
+        prepare: |_, _, body, _| refuse_empty(body),
         stored: |_, _, _, old| keep_default(old, "Editing", "mapping"),
         deleting: |_, _, old| keep_default(Some(old), "Deletion", "mapping"),
         ..Hooks::NONE
@@ -63,6 +65,24 @@ pub(crate) static JOB_PROFILES: Collection = Collection {
     reference_data: include_str!("../../reference/export-job-profiles.json"),
     ..Collection::named("/data-export/job-profiles", "jobProfiles", "folio_export_job_profile")
 };
+
+/// Refuses transformations of holdings and items that have no place for the value.
+fn refuse_empty(body: &Map<String, Value>) -> Result<(), FolioError> {
+    let text = |line: &Value, name: &str| text_at(line, name).unwrap_or_default().trim().to_owned();
+    let lines = body.get("transformations").and_then(Value::as_array).into_iter().flatten();
+    let ids: Vec<String> = lines
+        .filter(|it| matches!(text(it, "recordType").as_str(), "HOLDINGS" | "ITEM"))
+        .filter(|it| text(it, "transformation").is_empty())
+        .map(|it| text(it, "fieldId"))
+        .collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let ids = ids.join(",");
+    let message =
+        format!("Transformations for fields with ids: {ids} cannot be empty. Please provide a value.");
+    Err(FolioError::unprocessable(Fault::new(message).with("transformations", ids)))
+}
 
 /// Refuses to change the profiles that every tenant has.
 fn keep_default(old: Option<&Value>, what: &str, kind: &str) -> Result<(), FolioError> {

@@ -1,7 +1,8 @@
 //! `/user-import`: imports many users at once, as a university's own system sends them (section 11 of the contract).
 //!
 //! Users are identified by `externalSystemId`. Groups, address types and departments are given by name, the preferred
-//! contact by a word; a user who cannot be imported is reported and the others continue.
+//! contact by a word; a user who cannot be imported is reported and the others continue. Departments may come with the
+//! users.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -47,6 +48,12 @@ async fn import(mut call: Call) -> Answer {
         let message = format!("at most {most} users are taken at once, {} were given", users.len());
         return Err(FolioError::text(StatusCode::PAYLOAD_TOO_LARGE, message));
     }
+    let departments = body.get("included").and_then(|it| it.get("departments")).and_then(Value::as_array);
+    let departments = departments.cloned().unwrap_or_default();
+    if !departments.is_empty() {
+        let writer = Writer::of(&call);
+        call.db().write(move |txn| take_departments(txn, &writer(), &departments)).await?;
+    }
     let flag = |name: &str| body.get(name).and_then(Value::as_bool).unwrap_or(false);
     let wishes = Wishes {
         deactivates_missing: flag("deactivateMissingUsers"),
@@ -88,6 +95,30 @@ async fn import(mut call: Call) -> Answer {
             "failedRecords": failed.len(), "failedUsers": failed, "totalRecords": users.len(),
         }),
     ))
+}
+
+/// Stores the departments that an import brings with it (`included.departments`). A known one, by code or else by name,
+/// gets what is given.
+fn take_departments(txn: &mut Txn<'_>, writer: &Writer, given: &[Value]) -> Result<(), FolioError> {
+    for department in given.iter().filter_map(Value::as_object) {
+        let mut known = None;
+        for name in ["code", "name"] {
+            let text = department.get(name).and_then(Value::as_str).filter(|_| known.is_none());
+            if let Some(text) = text {
+                let same = Expr::Is(name.into(), StoreValue::Folded(pinakes_store::fold(text)));
+                known = txn.first(&DEPARTMENTS.kind, same)?;
+            }
+        }
+        let Some(record) = known else {
+            insert(txn, writer, &DEPARTMENTS, department.clone())?;
+            continue;
+        };
+        if let Value::Object(mut body) = record.json()? {
+            body.extend(department.clone());
+            put(txn, writer, &DEPARTMENTS, &record.id, body, Missing::Refuse, Lock::Ignored)?;
+        }
+    }
+    Ok(())
 }
 
 /// Creates or updates one user; returns whether it was created.

@@ -4,8 +4,7 @@ use http::StatusCode;
 use pinakes_store::{Expr, StoreError, Txn};
 use serde_json::{Map, Value, json};
 
-use crate::platform::collection::declared::Writer;
-use crate::platform::collection::declared::{Collection, Kinds};
+use crate::platform::collection::declared::{Collection, Kinds, Manner, Writer};
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::values::parse_uuid;
 
@@ -169,10 +168,11 @@ pub(super) fn check_references(
             }
             if !txn.has(&target.kind, &known.1)? {
                 let field = reference.path.replace('.', "").to_lowercase();
-                return Err(FolioError::bad_request(format!(
+                let message = format!(
                     "Cannot set {}.{field} = {id} because it does not exist in {}.id.",
                     collection.table, target.table
-                )));
+                );
+                return Err(relation_broken(collection, target, message));
             }
             writer.known.borrow_mut().insert(known);
         }
@@ -192,13 +192,25 @@ pub(super) fn refuse_used(
             if !std::ptr::eq((reference.to)(), collection) || !is_used(txn, other, reference.path, id)? {
                 continue;
             }
-            return Err(FolioError::bad_request(format!(
+            let message = format!(
                 "Cannot delete {}.id = {id} because id is still referenced from table {}.",
                 collection.table, other.table
-            )));
+            );
+            return Err(relation_broken(other, collection, message));
         }
     }
     Ok(())
+}
+
+/// Words the refusal of what would break a reference: the database's text, or the exception of mod-entities-links.
+fn relation_broken(from: &Collection, to: &Collection, message: String) -> FolioError {
+    let (Manner::Links, Some((from, _)), Some((to, _))) = (from.manner, from.missing, to.missing) else {
+        return FolioError::bad_request(message);
+    };
+    let fault =
+        Fault::new(format!("Cannot complete operation on the entity due to it's relation with {from}/{to}."));
+    let code = format!("violation-of-relation-between-{from}-and-{to}").to_lowercase().replace(' ', "-");
+    FolioError::unprocessable(fault.ty("DataIntegrityViolationException").code(code))
 }
 
 /// Checks whether a record refers to `id`: by the counts of a facet, by a column's index, or by a scan.

@@ -72,6 +72,9 @@ pub struct Collection {
     pub other_id: Option<&'static str>,
     /// The text of a 400 for an id or a value that is taken, if the module has one of its own.
     pub taken: Option<&'static str>,
+    /// Whether a `PUT` with a value that another record has is refused with the message alone, as plain text (400), as
+    /// in mod-users; a `POST` is refused with 422.
+    pub is_put_refused_plainly: bool,
     /// Whether its lists contain `resultInfo`, as those of most modules do.
     pub has_result_info: bool,
     /// Rules of its own.
@@ -277,6 +280,7 @@ impl Collection {
             gone: None,
             other_id: None,
             taken: None,
+            is_put_refused_plainly: false,
             has_result_info: true,
             hooks: Hooks::NONE,
             reference_data: "",

@@ -100,12 +100,23 @@ pub fn put(
         }
         version = Some(stored + 1);
     }
-    (collection.hooks.prepare)(txn, writer, &mut body, Some(&old))?;
+    (collection.hooks.prepare)(txn, writer, &mut body, Some(&old)).map_err(|it| plainly(collection, it))?;
     let document = document(txn, writer, collection, body, version, Some(&old))?;
-    txn.update_document(&document.0).map_err(|error| taken(collection, error, &document.1))?;
+    let refused = |error| plainly(collection, taken(collection, error, &document.1));
+    txn.update_document(&document.0).map_err(refused)?;
     let stored = Stored { id: id.to_owned(), bytes: document.0.body().clone(), body: document.1 };
     (collection.hooks.stored)(txn, writer, &stored.body, Some(&old))?;
     Ok(stored)
+}
+
+/// Words the refusal of a `PUT` as the module does.
+fn plainly(collection: &Collection, refused: FolioError) -> FolioError {
+    match refused.status {
+        StatusCode::UNPROCESSABLE_ENTITY if collection.is_put_refused_plainly => {
+            FolioError::bad_request(refused.message())
+        }
+        _ => refused,
+    }
 }
 
 /// When instances and items got their status: set by the server, and kept for a moved record.
