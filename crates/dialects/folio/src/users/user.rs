@@ -81,7 +81,6 @@ pub static USERS: Collection = Collection {
     },
     other_id: Some("You cannot change the value of the id field"),
     is_put_refused_plainly: true,
-    is_put_refused_plainly: true,
     unique: &[
         Unique { column: "id", message: "User with this id already exists" },
         Unique { column: "username", message: "User with this username already exists" },
@@ -91,7 +90,6 @@ pub static USERS: Collection = Collection {
     references: &[
         Reference { path: "patronGroup", to: || &GROUPS },
         Reference { path: "departments", to: || &DEPARTMENTS },
-        Reference { path: "personal.addresses.addressTypeId", to: || &ADDRESS_TYPES },
         Reference { path: "personal.addresses.addressTypeId", to: || &ADDRESS_TYPES },
     ],
     names: Names {
