@@ -120,7 +120,8 @@ impl Listing {
         Ok(row)
     }
 
-    fn chosen(&self, record: &Record, filter: &Filter) -> Result<Map<String, Value>, ScicatError> {
+    /// Returns what a filter selects of a record.
+    pub(crate) fn chosen(&self, record: &Record, filter: &Filter) -> Result<Map<String, Value>, ScicatError> {
         let mut row = self.shown(record)?;
         filter.fields.apply(&mut row);
         Ok(row)

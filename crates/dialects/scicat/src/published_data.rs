@@ -19,13 +19,14 @@ use pinakes_http::answer;
 use pinakes_store::{Expr, Query, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter, object_parameter};
 use crate::attachments::targets::attached_to;
 use crate::datasets::forms::Api;
 use crate::documents::{object, stamp};
 use crate::dto::published_data as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
+use crate::fullquery::{self, Search};
 use crate::import::complete;
 use crate::import::imported::{Imported, Marks};
 use crate::kinds::{ATTACHMENT, PROPOSAL, PUBLISHED_DATA};
@@ -36,6 +37,9 @@ use crate::published_data::access::{
 use crate::published_data::forms::{parsed, shown};
 use crate::resource::{self, Resource};
 use crate::validate::Form;
+
+/// How published data are searched.
+static SEARCH: Search = Search { kind: &PUBLISHED_DATA, quantities: "", quantity_key: "" };
 
 /// The routes and kind of published data.
 pub(crate) static RESOURCE: Resource = Resource {
@@ -106,28 +110,22 @@ fn filter(query: &QueryText, headers: &HeaderMap, api: Api) -> Result<Filter, Sc
 async fn list(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, api: Api) -> Answer {
     // The frontend sends parts of a filter as separate parameters.
     let mut filter = filter(&query, &headers, api)?;
-    let parameter = |name: &str| query.get(name).filter(|it| !it.is_empty());
-    if let Some(limits) = parameter("limits") {
+    if let Some(limits) = query.get("limits").filter(|it| !it.is_empty()) {
         filter.window = filter::window(Some(&json_parameter("limits", limits)?), &PUBLISHED_DATA)?;
     }
-    if let Some(fields) = parameter("fields") {
-        filter.condition = filter.condition.and(condition_of_fields(fields, api)?);
-    }
+    filter.condition = filter.condition.and(condition_of_fields(&query, api)?);
     listing(api).list(&asker, &filter, visible(&asker, api)).await
 }
 
-/// Parses `fields={"status":"registered"}`: fields that must have these values.
-fn condition_of_fields(text: &str, api: Api) -> Result<Expr, ScicatError> {
-    let named = json!({"where": json_parameter("fields", text)?});
-    let named = if api == Api::V3 { forms::filter_with_v4_names(named) } else { named };
-    Ok(filter::from_value(&named, &PUBLISHED_DATA)?.condition)
+/// Parses `fields={"status":"registered","text":"neutron"}`, as the frontend's search form sends it.
+fn condition_of_fields(query: &QueryText, api: Api) -> Result<Expr, ScicatError> {
+    let fields = object_parameter(query, "fields")?;
+    let fields = if api == Api::V3 { forms::with_v4_names(fields) } else { fields };
+    Ok(fullquery::unrestricted(&fields, &SEARCH)?.condition)
 }
 
 async fn count(asker: Asker, query: QueryText, headers: HeaderMap, api: Api) -> Answer {
-    let mut condition = filter(&query, &headers, api)?.condition;
-    if let Some(fields) = query.get("fields").filter(|it| !it.is_empty()) {
-        condition = condition.and(condition_of_fields(fields, api)?);
-    }
+    let condition = filter(&query, &headers, api)?.condition.and(condition_of_fields(&query, api)?);
     listing(api).count(&asker, visible(&asker, api).and(condition)).await
 }
 

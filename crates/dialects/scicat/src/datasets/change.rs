@@ -20,6 +20,9 @@ use crate::rights::Rights;
 use crate::tracking::Tracking;
 use crate::validate::Form;
 
+/// The field with the lifecycle.
+const LIFECYCLE: &str = "datasetlifecycle";
+
 pub(crate) async fn patch_v3(
     app: State<Scicat>,
     asker: Asker,
@@ -57,7 +60,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
     let precondition = Precondition::of(&headers);
     let is_merge = is_merge_patch(&headers);
     metadata_schema::judge_changes(&app, &mut changes, &stored, is_merge).await;
-    if changes.contains_key("datasetlifecycle") {
+    if changes.get(LIFECYCLE).is_some_and(|it| !is_merge || !it.is_object()) {
         crate::datasets::life::complete(&app, &mut changes);
     }
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
@@ -74,10 +77,8 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
             if api == Api::V4 {
                 refuse_half_quantities(&pid, &body, &changes)?;
             }
-            if is_merge && let Some(patch) = changes.shift_remove("scientificMetadata") {
-                let mut metadata = body.get("scientificMetadata").cloned().unwrap_or_else(|| json!({}));
-                merge_patch(&mut metadata, patch);
-                changes.insert("scientificMetadata".to_owned(), metadata);
+            if is_merge {
+                merge_objects(&mut changes, &body);
             }
             apply(&mut body, changes);
             stamp(&mut body, &username, &now);
@@ -143,13 +144,13 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
             if body.contains_key("classification") {
                 after.shift_remove("classification");
             }
-            let had_lifecycle = body.contains_key("datasetlifecycle");
+            let had_lifecycle = body.contains_key(LIFECYCLE);
             if had_lifecycle {
                 crate::datasets::life::complete(&state, &mut body);
             }
             crate::datasets::filling::fill(&mut after, table, body);
-            if !had_lifecycle && let Some(lifecycle) = before.get("datasetlifecycle") {
-                after.insert("datasetlifecycle".to_owned(), lifecycle.clone());
+            if !had_lifecycle && let Some(lifecycle) = before.get(LIFECYCLE) {
+                after.insert(LIFECYCLE.to_owned(), lifecycle.clone());
             }
             if let Some(updated_at) = before.get("updatedAt") {
                 after.insert("updatedAt".to_owned(), updated_at.clone());
@@ -255,6 +256,24 @@ pub(crate) async fn append_to_array_field(
 
 fn only(body: &Map<String, Value>, field: &str) -> Map<String, Value> {
     body.get(field).map(|value| (field.to_owned(), value.clone())).into_iter().collect()
+}
+
+/// Merges the objects that a merge patch names into the stored ones, instead of replacing these.
+fn merge_objects(changes: &mut Map<String, Value>, body: &Map<String, Value>) {
+    for name in ["scientificMetadata", "jobParameters"] {
+        if let Some(patch) = changes.shift_remove(name) {
+            let mut merged = body.get(name).cloned().unwrap_or_else(|| json!({}));
+            merge_patch(&mut merged, patch);
+            changes.insert(name.to_owned(), merged);
+        }
+    }
+    if let Some(Value::Object(given)) = changes.get_mut(LIFECYCLE)
+        && let Some(Value::Object(stored)) = body.get(LIFECYCLE)
+    {
+        let mut merged = stored.clone();
+        crate::datasets::life::merge(&mut merged, std::mem::take(given));
+        *given = merged;
+    }
 }
 
 /// Replaces the fields that a patch names.

@@ -14,6 +14,8 @@ use crate::kinds::INSTRUMENT;
 use crate::kinds::PROPOSAL;
 use crate::kinds::SAMPLE;
 use crate::kinds::{DATABLOCK, ORIG_DATABLOCK};
+use crate::projection::Projection;
+use crate::rights::Rights;
 use crate::strict;
 
 /// All relations, in the order in which `all` adds them.
@@ -84,11 +86,28 @@ pub(crate) fn relations(include: &[Include], api: Api, asker: &Asker) -> Result<
     resolve(include)?.into_iter().map(relation).collect()
 }
 
-/// Returns the condition on the rows of a relation that the caller may see. v3 shows a dataset's attachments to
-/// everyone who may read the dataset.
+/// Refuses fields inside a relation that is included, as v4 shows an included relation as a whole.
+///
+/// Errors: 400 that names the first such relation, in MongoDB's words; 400 for an unknown relation.
+pub(crate) fn refuse_collision(filter: &Filter) -> Result<(), ScicatError> {
+    let Projection::Only(names) = &filter.fields else { return Ok(()) };
+    let is_named_inside = |relation: &str| {
+        names.iter().any(|it| it.strip_prefix(relation).is_some_and(|rest| rest.starts_with('.')))
+    };
+    match resolve(&filter.include)?.iter().find(|it| is_named_inside(&it.relation)) {
+        None => Ok(()),
+        Some(Include { relation, .. }) => Err(ScicatError::bad_request(format!(
+            "Invalid $project :: caused by :: Path collision at {relation}: it is included as a whole, so fields \
+             cannot name parts of it"
+        ))),
+    }
+}
+
+/// Returns the condition on the rows of a relation that the caller may see. v3 shows a dataset's blocks and attachments
+/// to everyone who may read the dataset, as its routes below the dataset do.
 fn visible(relation: &str, api: Api, asker: &Asker) -> Expr {
     match (relation, api) {
-        ("instruments", _) | ("attachments", Api::V3) => Expr::All,
+        ("instruments", _) | ("origdatablocks" | "datablocks" | "attachments", Api::V3) => Expr::All,
         ("proposals", _) => asker.rights.of_keeper(&asker.settings().proposal_groups).visible(),
         ("samples", _) => asker.rights.of_keeper(&[]).visible(),
         _ => asker.rights.visible(),
@@ -96,6 +115,14 @@ fn visible(relation: &str, api: Api, asker: &Asker) -> Expr {
 }
 
 impl Relation {
+    /// Hides blocks from everyone but the members of their groups, and those who see all: also blocks that are public.
+    pub(crate) fn with_blocks_for_members(mut self, rights: &Rights) -> Self {
+        if self.kind.members.is_some() && !rights.sees_all() {
+            self.visible = self.visible.and(rights.in_own_groups());
+        }
+        self
+    }
+
     /// Writes the rows that belong to `dataset` as a list; returns false when the client has gone away. Files of blocks
     /// are copied as they are stored, so that memory does not grow with their number.
     pub(crate) fn push(

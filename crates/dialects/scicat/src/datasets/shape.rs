@@ -15,6 +15,7 @@ use crate::filter::Filter;
 use crate::history;
 use crate::kinds::DATASET;
 use crate::projection::Projection;
+use crate::rights::Rights;
 use crate::tracking::Tracking;
 
 /// What an answer shows of each dataset.
@@ -31,6 +32,12 @@ impl Shape {
     pub(crate) fn of(asker: &Asker, filter: &Filter, api: Api) -> Result<Self, ScicatError> {
         let relations = include::relations(&filter.include, api, asker)?;
         Ok(Self { api, fields: filter.fields.clone(), relations, history: None })
+    }
+
+    /// Shows blocks only to the members of their groups.
+    pub(crate) fn with_blocks_for_members(mut self, rights: &Rights) -> Self {
+        self.relations = self.relations.into_iter().map(|it| it.with_blocks_for_members(rights)).collect();
+        self
     }
 
     /// Appends the dataset's `history`, as v3's reads by pid do.

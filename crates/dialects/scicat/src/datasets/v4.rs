@@ -7,7 +7,7 @@ use pinakes_http::etag::Tag;
 use pinakes_store::{Expr, Value as Condition, Weight};
 
 use super::shape::Shape;
-use super::{facets, read};
+use super::{facets, include, read};
 use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::datasets::forms::{Api, SEARCH, v4_bytes};
 use crate::dto::dataset as dto;
@@ -36,7 +36,9 @@ fn filter(query: &QueryText) -> Result<Filter, ScicatError> {
     let mut known: Vec<&str> = dto::v4().fields.iter().map(|it| it.name).collect();
     known.extend(SET_BY_SERVER);
     known.extend(["proposals", "samples", "instruments", "attachments", "origdatablocks", "datablocks"]);
-    strict::parse(query, &DATASET, &known)
+    let filter = strict::parse(query, &DATASET, &known)?;
+    include::refuse_collision(&filter)?;
+    Ok(filter)
 }
 
 fn published() -> Expr {

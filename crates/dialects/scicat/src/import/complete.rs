@@ -197,6 +197,7 @@ pub(crate) fn job(importer: &Importer, body: &mut Body) -> Result<String, String
         body.entry(name).or_insert_with(|| default.as_str().into());
     }
     body.entry("accessGroups").or_insert_with(|| json!([]));
+    body.entry("isPublished").or_insert(false.into());
     body.entry("jobResultObject").or_insert_with(|| json!({}));
     if let Some(made) = body.shift_remove("creationTime") {
         body.entry("createdAt").or_insert(made);

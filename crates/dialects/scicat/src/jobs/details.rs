@@ -4,7 +4,7 @@
 use axum::extract::State;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::{Sink, answer};
-use pinakes_store::{Expr, View};
+use pinakes_store::{Expr, Record, View};
 use serde_json::{Map, Value, json};
 
 use super::{forms, rules, visible};
@@ -30,13 +30,32 @@ const MAX_SHOWN: usize = 10_000;
 ///
 /// Errors: 400 for a relation other than `datasets`.
 pub(super) async fn list_with_datasets(asker: &Asker, filter: &Filter, visible: Expr, api: Api) -> Answer {
-    if filter.include.iter().any(|it| !["datasets", "all"].contains(&it.relation.as_str())) {
-        return Err(ScicatError::bad_request(
-            "The 'include' filter must contain 'datasets' — it’s currently the only collection that can be merged. \
-             To include related data, add use Jobs/v4/datasetDetails endpoint",
-        ));
-    }
+    require_datasets_alone(filter)?;
     answer(asker, filter, visible, "datasets", &[], api).await
+}
+
+/// `GET /jobs/{id}?filter={"include":["datasets"]}` of v4.
+///
+/// Errors: 400 for a relation other than `datasets`.
+pub(super) async fn one_with_datasets(asker: &Asker, filter: &Filter, record: Record) -> Answer {
+    require_datasets_alone(filter)?;
+    let writer = Writer::of(asker, filter, "datasets", &[], Api::V4)?;
+    let limits = asker.db.tenant().limits().clone();
+    let push = move |view: &mut View<'_>, sink: &mut Sink| {
+        let mut n_left = MAX_SHOWN;
+        writer.push(view, object(&record)?, &mut n_left, sink).map(|_| ())
+    };
+    Ok(answer::with_body(StatusCode::OK, JSON, asker.db.stream(&limits, push).await?))
+}
+
+fn require_datasets_alone(filter: &Filter) -> Result<(), ScicatError> {
+    if filter.include.iter().all(|it| ["datasets", "all"].contains(&it.relation.as_str())) {
+        return Ok(());
+    }
+    Err(ScicatError::bad_request(
+        "The 'include' filter must contain 'datasets' — it’s currently the only collection that can be merged. \
+         To include related data, add use Jobs/v4/datasetDetails endpoint",
+    ))
 }
 
 /// v3: `?jobId=&datasetFields=&include=&includeFields=`, the datasets of a job. v4: `?filter=`, jobs with their
@@ -92,17 +111,7 @@ async fn answer(
     relations: &[&str],
     api: Api,
 ) -> Answer {
-    let include = relations.iter().map(|name| Include {
-        relation: (*name).to_owned(),
-        scope: scope_of(&filter.fields.below(field).below(name)),
-    });
-    let of_datasets = Filter {
-        fields: without(filter.fields.below(field), relations),
-        include: include.collect(),
-        ..Filter::default()
-    };
-    let shape = Shape::of(asker, &of_datasets, Api::V4)?;
-    let writer = Writer { fields: filter.fields.clone(), field, shape, api, rights: asker.rights.clone() };
+    let writer = Writer::of(asker, filter, field, relations, api)?;
     let (query, limits) = (filter.query(visible), asker.db.tenant().limits().clone());
     let body = asker
         .db
@@ -131,6 +140,28 @@ struct Writer {
 }
 
 impl Writer {
+    /// Creates the writer of a filter's jobs, with their datasets in `field` and those relations in the datasets.
+    fn of(
+        asker: &Asker,
+        filter: &Filter,
+        field: &'static str,
+        relations: &[&str],
+        api: Api,
+    ) -> Result<Self, ScicatError> {
+        let include = relations.iter().map(|name| Include {
+            relation: (*name).to_owned(),
+            scope: scope_of(&filter.fields.below(field).below(name)),
+        });
+        let of_datasets = Filter {
+            fields: without(filter.fields.below(field), relations),
+            include: include.collect(),
+            ..Filter::default()
+        };
+        // Blocks concern those who handle the data: who reads a dataset only because it is public does not see them.
+        let shape = Shape::of(asker, &of_datasets, Api::V4)?.with_blocks_for_members(&asker.rights);
+        Ok(Self { fields: filter.fields.clone(), field, shape, api, rights: asker.rights.clone() })
+    }
+
     /// Writes one job; returns false when the client has gone away.
     fn push(
         &self,

@@ -131,7 +131,7 @@ pub(super) fn filter_with_v4_names(mut filter: Value) -> Value {
     filter
 }
 
-fn with_v4_names(condition: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn with_v4_names(condition: Map<String, Value>) -> Map<String, Value> {
     let part = |(name, value): (String, Value)| match value {
         Value::Array(list) if ["and", "or", "$and", "$or", "$nor"].contains(&name.as_str()) => {
             let inside = |it: Value| match it {

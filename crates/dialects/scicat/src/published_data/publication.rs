@@ -152,7 +152,7 @@ fn pids(publication: &Map<String, Value>) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Makes a dataset and its blocks public.
+/// Makes a dataset and its blocks public; its lifecycle records when.
 fn publish_dataset(
     txn: &mut Txn<'_>,
     pid: &str,
@@ -169,6 +169,9 @@ fn publish_dataset(
     }
     change::require_owner(txn, rights, &record)?;
     dataset.insert("isPublished".to_owned(), true.into());
+    if let Some(Value::Object(lifecycle)) = dataset.get_mut("datasetlifecycle") {
+        lifecycle.insert("publishedOn".to_owned(), now.into());
+    }
     stamp(&mut dataset, username, now);
     change::save(txn, pid, &record, dataset, tracking)?;
     Ok(())

@@ -9,7 +9,9 @@ use axum::routing::get;
 use http::StatusCode;
 use pinakes_accounts::Caller;
 use pinakes_http::answer;
-use pinakes_store::{Direction, Expr, Kind, Order, StoreError, Value as Condition, View, Weight, matches};
+use pinakes_store::{
+    Direction, Expr, Kind, Order, Query, StoreError, Value as Condition, View, Weight, matches,
+};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, QueryText, Scicat};
@@ -24,6 +26,8 @@ use crate::kinds::SAMPLE;
 use crate::scientific;
 use crate::strict;
 
+/// The name under which the server itself makes the rows.
+const MADE_BY: &str = "system";
 /// Maximum number of groups that are listed with a key.
 const MAX_GROUPS: usize = 256;
 
@@ -39,7 +43,7 @@ fn visible(asker: &Asker) -> [(&'static str, &'static Kind, Expr); 4] {
 }
 
 /// Fields of a row.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "_id",
     "id",
     "key",
@@ -52,6 +56,7 @@ const FIELDS: [&str; 12] = [
     "createdAt",
     "updatedAt",
     "createdBy",
+    "updatedBy",
 ];
 
 /// Keys have no kind of their own: conditions on them are evaluated row by row.
@@ -104,8 +109,8 @@ async fn selected(asker: &Asker, filter: &Filter) -> Result<Vec<Map<String, Valu
     Ok(rows)
 }
 
-/// Sorts by one field, and by key within it. Keys have no times: a sort by these, which is v4's default,
-/// leaves them sorted by key.
+/// Sorts by one field, and by key within it. All keys of a source have the same times: a sort by these, which is v4's
+/// default, leaves them sorted by key.
 fn sort(rows: &mut [Map<String, Value>], order: &[Order]) {
     rows.sort_by_cached_key(|row| text(row, "key").to_owned());
     let Some((field, direction)) =
@@ -137,6 +142,10 @@ fn rows(
     for (source, kind, visible) in visible {
         let has_groups = !kind.class_fields.is_empty();
         let counts = keys(view, kind, visible)?;
+        if counts.is_empty() {
+            continue;
+        }
+        let [oldest, newest] = times(view, kind, visible)?;
         let is_public: HashSet<String> = if has_groups {
             keys(view, kind, &published)?.into_iter().map(|it| it.0).collect()
         } else {
@@ -152,6 +161,7 @@ fn rows(
                 "_id": id, "id": id, "key": key, "sourceType": source, "humanReadableName": name,
                 "userGroups": of_groups.get(&counted).cloned().unwrap_or_default(),
                 "isPublished": is_public.contains(&counted), "usageCount": n_records,
+                "createdBy": MADE_BY, "updatedBy": MADE_BY, "createdAt": oldest, "updatedAt": newest,
             });
             if let Value::Object(row) = row {
                 rows.push(row);
@@ -159,6 +169,18 @@ fn rows(
         }
     }
     Ok(rows)
+}
+
+/// Returns when the oldest and the newest record of a source that the caller may see were created: keys have no times
+/// of their own.
+fn times(view: &mut View<'_>, kind: &'static Kind, visible: &Expr) -> Result<[Value; 2], StoreError> {
+    let mut time = |direction| {
+        let at_end = Query::filter(visible.clone()).sorted("createdAt", direction).window(0, 1);
+        let record = view.find(kind, &at_end)?.into_iter().next();
+        let body = record.map(|it| it.json()).transpose()?.unwrap_or_default();
+        Ok::<_, StoreError>(body.get("createdAt").cloned().unwrap_or_default())
+    };
+    Ok([time(Direction::Ascending)?, time(Direction::Descending)?])
 }
 
 /// Returns for each key the groups whose records contain it: all groups for admins, otherwise only the

@@ -35,7 +35,8 @@ fn shown(user: &User, everyone: &[String]) -> Value {
     }
     groups.extend(everyone.iter().filter(|it| !user.groups.contains(it)).cloned());
     json!({
-        "authStrategy": strategy(user), "externalId": user.username, "provider": strategy(user), "userId": user.id,
+        "authStrategy": strategy(user), "credentials": {}, "externalId": user.username, "provider": strategy(user),
+        "userId": user.id,
         "profile": {
             "username": user.username,
             "displayName": user.display_name.as_deref().unwrap_or(&user.username),
