@@ -39,10 +39,14 @@ fn set_json(set: &Set) -> Value {
     json!({"name": set.name, "definition": set.definition, "description": set.description, "version": 1})
 }
 
-fn require_superuser(call: &Call) -> Result<(), ApiError> {
+/// Maximum number of characters of a set's name.
+const NAME_CHARACTERS: usize = 30;
+
+/// Checks that a superuser does something to a set. Errors: 400.
+fn require_superuser(call: &Call, does: &str) -> Result<(), ApiError> {
     match call.asker.is_superuser() {
         true => Ok(()),
-        false => Err(ApiError::bad_request("Only superusers can administer OAI sets.")),
+        false => Err(ApiError::bad_request(format!("Only superusers may {does} OAI sets."))),
     }
 }
 
@@ -74,7 +78,7 @@ fn read_set(body: &serde_json::Map<String, Value>, name: Option<&str>) -> Result
     };
     if !is_name(&set.name) {
         return Err(ApiError::bad_request(
-            "Valid characters of a set's name are letters, digits, dashes and underscores.",
+            "Name (OAI setSpec) can contain only letters, digits, underscores (_) and dashes (-).",
         ));
     }
     if set.definition.trim().is_empty() {
@@ -87,13 +91,18 @@ fn read_set(body: &serde_json::Map<String, Value>, name: Option<&str>) -> Result
 }
 
 async fn add_set(mut call: Call) -> Answer {
-    require_superuser(&call)?;
+    require_superuser(&call, "create")?;
     let body = call.object().await?;
     let set = read_set(&body, None)?;
+    if NAME_CHARACTERS < set.name.len() {
+        return Err(ApiError::bad_request(format!(
+            "This set name (OAI setSpec) may be no longer than {NAME_CHARACTERS} characters."
+        )));
+    }
     let (json, location) = (set_json(&set), format!("/harvest/server/oaisets/{}", set.name));
     let write = move |txn: &mut Txn<'_>| {
         if txn.has(&SET, &set.name)? {
-            return Err(ApiError::bad_request(format!("Set with the name {} already exists.", set.name)));
+            return Err(ApiError::bad_request("This set name (OAI setSpec) is already used."));
         }
         stored::insert(txn, &SET, &set.name, &set)
     };
@@ -102,7 +111,7 @@ async fn add_set(mut call: Call) -> Answer {
 }
 
 async fn change_set(mut call: Call) -> Answer {
-    require_superuser(&call)?;
+    require_superuser(&call, "edit")?;
     let before = named(&call).await?;
     let mut body = call.object().await?;
     let says = |name: &str| body.get(name).and_then(Value::as_str).is_some_and(|it| !it.trim().is_empty());
@@ -125,7 +134,7 @@ async fn change_set(mut call: Call) -> Answer {
 }
 
 async fn delete_set(call: Call) -> Answer {
-    require_superuser(&call)?;
+    require_superuser(&call, "delete")?;
     let set = named(&call).await?;
     let name = set.name.clone();
     let write = move |txn: &mut Txn<'_>| {

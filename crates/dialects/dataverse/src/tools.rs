@@ -68,6 +68,9 @@ fn manifest(body: &Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
         Some(list) => list.iter().filter_map(Value::as_str).collect(),
         None => vec![required("type")?],
     };
+    if types.is_empty() {
+        return Err(bad("Required attribute 'types' is empty.".to_owned()));
+    }
     for ty in &types {
         if !["explore", "configure", "preview", "query"].contains(ty) {
             return Err(bad(format!(
@@ -435,6 +438,7 @@ mod tests {
         };
         assert!(refused(with("scope", json!("world"))).contains("[file, dataset]"));
         assert!(refused(with("types", json!(["dance"]))).contains("dance"));
+        assert!(refused(with("types", json!([]))).contains("empty"));
         assert!(refused(with("toolUrl", json!("javascript:alert(1)"))).contains("toolUrl"));
         assert!(refused(with("displayName", json!(""))).contains("displayName"));
         let other = json!({"queryParameters": [{"x": "{fileid}"}]});
