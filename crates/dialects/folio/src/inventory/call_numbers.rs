@@ -7,9 +7,14 @@ use super::kinds::{HOLDINGS, ITEM};
 use crate::platform::cql::{Clause, CqlError, Piece, Term};
 use crate::platform::error::FolioError;
 
+const OF_ITEM: &str = "effectiveCallNumberComponents.callNumber";
+
 /// Names of conditions, the kind that they are about, and the path of its call number.
-const NAMES: [(&str, &str, &str); 3] = [
-    ("itemNormalizedCallNumbers", ITEM, "effectiveCallNumberComponents.callNumber"),
+const NAMES: [(&str, &str, &str); 6] = [
+    ("itemNormalizedCallNumbers", ITEM, OF_ITEM),
+    ("items.normalizedCallNumbers", ITEM, OF_ITEM),
+    ("item.normalizedCallNumbers", ITEM, OF_ITEM),
+    ("holdings.normalizedCallNumbers", HOLDINGS, "callNumber"),
     ("holdingsNormalizedCallNumbers", HOLDINGS, "callNumber"),
     ("holdingNormalizedCallNumbers", HOLDINGS, "callNumber"),
 ];

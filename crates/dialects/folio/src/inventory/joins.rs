@@ -66,6 +66,13 @@ pub(super) fn of_instances(
     if clause.index.eq_ignore_ascii_case("isbn") {
         return Ok(isbn::condition(clause));
     }
+    if let Some((kind, filter)) = call_numbers::normalized(clause)? {
+        let above = match kind {
+            HOLDINGS => filter,
+            _ => linked(view, collections, filter, (ITEM, "holdingsRecordId"), (HOLDINGS, "id"))?,
+        };
+        return linked(view, collections, above, OF_HOLDINGS, (INSTANCE, "id")).map(Some);
+    }
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
         return joined(view, collections, &inner, (HOLDINGS, "instanceId"), (INSTANCE, "id")).map(Some);
     }
@@ -73,16 +80,7 @@ pub(super) fn of_instances(
         let above = joined(view, collections, &inner, (ITEM, "holdingsRecordId"), (HOLDINGS, "id"))?;
         return linked(view, collections, above, OF_HOLDINGS, (INSTANCE, "id")).map(Some);
     }
-    match call_numbers::normalized(clause)? {
-        Some((HOLDINGS, filter)) => {
-            linked(view, collections, filter, OF_HOLDINGS, (INSTANCE, "id")).map(Some)
-        }
-        Some((_, filter)) => {
-            let above = linked(view, collections, filter, (ITEM, "holdingsRecordId"), (HOLDINGS, "id"))?;
-            linked(view, collections, above, OF_HOLDINGS, (INSTANCE, "id")).map(Some)
-        }
-        None => Ok(None),
-    }
+    Ok(None)
 }
 
 /// Returns the clause without its first step, if that is one of `prefixes`.

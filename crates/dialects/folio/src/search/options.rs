@@ -4,7 +4,7 @@
 use crate::platform::cql::{Clause, Modifier, Node, Relation, Term, everything};
 
 /// Options that stand for several fields, or for one of related records.
-const FIELDS: [(&str, &[&str]); 19] = [
+const FIELDS: [(&str, &[&str]); 22] = [
     ("cql.all", &["keyword", "holdings.keyword", "items.keyword"]),
     ("cql.allInstances", &["keyword"]),
     ("cql.allHoldings", &["holdings.keyword"]),
@@ -31,7 +31,10 @@ const FIELDS: [(&str, &[&str]); 19] = [
         "itemIdentifiers",
         &["items.id", "items.hrid", "items.barcode", "items.accessionNumber", "items.formerIds"],
     ),
+    ("holdings.fullCallNumber", &["holdings.callNumber"]),
     ("itemFullCallNumbers", &[CALL_NUMBER]),
+    ("items.fullCallNumber", &[CALL_NUMBER]),
+    ("item.fullCallNumber", &[CALL_NUMBER]),
     ("callNumber", &[CALL_NUMBER]),
     ("items.effectiveCallNumberComponents", &[CALL_NUMBER]),
     ("item.effectiveCallNumberComponents", &[CALL_NUMBER]),
