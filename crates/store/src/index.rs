@@ -25,6 +25,7 @@ mod folder;
 mod found;
 mod hashes;
 mod infos;
+mod join_column;
 mod joins;
 mod lag;
 mod layout;

@@ -1,118 +1,16 @@
 //! Joins of records of different kinds by texts that both hold, such as the id of a holdings record in its items
-//! ([`crate::Kind::joins`]). The texts are known by hashes of 64 bits; those of a search index are kept in order, so that
-//! a join of millions of records reads two sorted lists.
+//! ([`crate::Kind::joins`]). The hashes of the texts in a search index are kept in order, so that a join of millions of
+//! records reads two sorted lists.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use sha2::{Digest as _, Sha256};
 
-use crate::eval::any_value;
+use crate::owners::{check_values, join_hashes, values_at};
 use crate::parts::Parts;
 use crate::scan::Scan;
-use crate::{Expr, Kind, Path, Query, Result, StoreError, View, explain};
-
-/// A set of texts, of any number, for [`Expr::Joined`].
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct JoinKeys {
-    /// Their hashes, in order.
-    pub(crate) hashes: Arc<Vec<i64>>,
-}
-
-/// Records by which others are grouped: texts, each with the number of the record that it leads to.
-#[derive(Debug, Clone, Default)]
-pub struct Owners {
-    /// The hashes of the texts, in order.
-    pub(crate) hashes: Vec<i64>,
-    /// The number of the owner for each of them.
-    pub(crate) numbers: Vec<u32>,
-    pub(crate) n_owners: u32,
-}
-
-/// The number of owners by value.
-pub(crate) type ByValue = BTreeMap<String, u64>;
-
-/// Returns the hash of a text by which records are joined.
-pub(crate) fn join_hash(text: &str) -> i64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&Sha256::digest(text)[..8]);
-    i64::from_le_bytes(bytes)
-}
-
-/// Returns the hashes of the texts at a path.
-pub(crate) fn join_hashes(body: &Json, path: &Path) -> BTreeSet<i64> {
-    let mut hashes = BTreeSet::new();
-    any_value(body, path.as_steps(), &mut |value| {
-        hashes.extend(value.as_str().map(join_hash));
-        false
-    });
-    hashes
-}
-
-/// Returns the texts and booleans at a path, as values that are counted.
-pub(crate) fn values_at(body: &Json, path: &Path) -> BTreeSet<String> {
-    let mut values = BTreeSet::new();
-    any_value(body, path.as_steps(), &mut |value| {
-        match value {
-            Json::String(text) => drop(values.insert(text.clone())),
-            Json::Bool(it) => drop(values.insert(it.to_string())),
-            _ => {}
-        }
-        false
-    });
-    values
-}
-
-impl JoinKeys {
-    pub(crate) fn of(mut hashes: Vec<i64>) -> Self {
-        // Runs that are in order already are merged.
-        hashes.sort();
-        hashes.dedup();
-        Self { hashes: Arc::new(hashes) }
-    }
-
-    /// Returns whether a text is one of them.
-    pub fn has(&self, text: &str) -> bool {
-        self.hashes.binary_search(&join_hash(text)).is_ok()
-    }
-
-    /// Returns their number.
-    pub fn len(&self) -> usize {
-        self.hashes.len()
-    }
-
-    /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
-    }
-}
-
-impl fmt::Debug for JoinKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} keys", self.len())
-    }
-}
-
-impl Owners {
-    /// Returns the owners that pairs of a hash and a number name.
-    pub(crate) fn of(mut pairs: Vec<(i64, u32)>, n_owners: u32) -> Self {
-        pairs.sort();
-        pairs.dedup_by_key(|it| it.0);
-        let (hashes, numbers) = pairs.into_iter().unzip();
-        Self { hashes, numbers, n_owners }
-    }
-
-    pub(crate) fn number_of(&self, hash: i64) -> Option<u32> {
-        self.hashes.binary_search(&hash).ok().map(|at| self.numbers[at])
-    }
-
-    /// Returns the owners that a body names at a path.
-    pub(crate) fn named_in(&self, body: &Json, path: &Path) -> BTreeSet<u32> {
-        join_hashes(body, path).into_iter().filter_map(|it| self.number_of(it)).collect()
-    }
-}
+use crate::{Expr, JoinKeys, Kind, Owners, Path, Query, Result, View, explain};
 
 impl View<'_> {
     /// Returns the texts at a path of the records that satisfy a condition. They are read from the search index if the
@@ -210,13 +108,4 @@ impl View<'_> {
             Ok(())
         })
     }
-}
-
-/// Checks the number of values at a path.
-pub(crate) fn check_values(n_values: usize, path: &Path, most: u64) -> Result<()> {
-    if most < n_values as u64 {
-        let fault = format!("{path:?} has more than {most} values here; narrow the search down");
-        return Err(StoreError::Query(fault));
-    }
-    Ok(())
 }

@@ -28,7 +28,7 @@ pub(super) use self::paths::PathTexts;
 pub(super) use self::span::instants_between;
 use super::decoded::{Decoded, What};
 use super::hashes::Hashes;
-use super::joins::JoinColumn;
+use super::join_column::JoinColumn;
 use super::layout::Layout;
 use super::set::Set;
 use super::terms::{self, TEXT_BYTES, Tag, TextTerm, after};

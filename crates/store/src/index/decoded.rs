@@ -18,7 +18,7 @@ use super::ascending::Ascending;
 use super::codes::Codes;
 use super::hashes::Hashes;
 use super::infos::{Infos, Place};
-use super::joins::JoinColumn;
+use super::join_column::JoinColumn;
 use super::recent::{Recent, Room};
 use super::set::Set;
 use crate::Result;

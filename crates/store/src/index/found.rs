@@ -14,7 +14,7 @@ use super::first_rows::FirstRows;
 use super::layout::{KEY, facet_name};
 use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
-use super::remembered::Records;
+use super::remembered::{Changed, Records, Tail, TailRow};
 use super::set::Set;
 use super::terms;
 use super::values::each_value;
@@ -24,7 +24,7 @@ use crate::document::{Taken, searched_text_of};
 use crate::eval::matches_with;
 use crate::parts::Parts;
 use crate::plan::flatten;
-use crate::session::{Flavour, HORIZON};
+use crate::session::{Flavour, HORIZON, State};
 use crate::{Expr, FacetCount, Kind, Record, Result, StoreError, Text, View};
 
 /// Maximum size of the bodies of changed records held together: with more, the index is too far behind.
@@ -67,14 +67,6 @@ pub(crate) struct Found<'s> {
     was_costly: bool,
     /// Number of records changed since the index's commit.
     pub(crate) n_changed: u64,
-}
-
-/// A record changed since the index's commit.
-pub(super) struct Changed {
-    pub(super) key: i64,
-    /// What the declaration extracts from the body.
-    pub(super) taken: Taken,
-    pub(super) body: Json,
 }
 
 /// Decides conditions on records whose bodies are available.
@@ -150,13 +142,15 @@ impl Snapshot {
         extent: Extent<'_>,
     ) -> Result<Option<Found<'s>>> {
         let Some(tail) = self.tail(view, kind)? else { return Ok(None) };
-        if let Some(known) = view.known_records(kind, filter, classes) {
+        // Writers change what they look at.
+        let is_kept = view.state == State::Committed;
+        if is_kept && let Some(known) = view.remembered.records(kind, filter, classes) {
             return self.found_before(kind, filter, &tail, known).map(Some);
         }
         let found = self.found_now(view, kind, filter, &tail, classes, extent)?;
-        if found.was_costly && found.known_count().is_some() {
+        if is_kept && found.was_costly && found.known_count().is_some() {
             let sets = found.segments.iter().map(|it| it.1.clone()).collect();
-            view.remember_records(kind, filter, classes, (sets, found.tail.clone()));
+            view.remembered.keep_records(kind, filter, classes, (sets, found.tail.clone()));
         }
         Ok(Some(found))
     }
@@ -243,11 +237,14 @@ impl Snapshot {
 
     /// Returns the changes since the index's commit; `None` when there are too many.
     pub(super) fn tail(&self, view: &mut View<'_>, kind: &'static Kind) -> Result<Option<Arc<Tail>>> {
-        if let Some(known) = view.known_tail(kind) {
+        let is_kept = view.state == State::Committed;
+        if is_kept && let Some(known) = view.remembered.tail(kind) {
             return Ok(known);
         }
         let tail = self.read_tail(view, kind)?.map(Arc::new);
-        view.remember_tail(kind, tail.clone());
+        if is_kept {
+            view.remembered.keep_tail(kind, tail.clone());
+        }
         Ok(tail)
     }
 
@@ -312,21 +309,6 @@ fn can_wait<'s>(
         }
         Ok(is_last)
     })
-}
-
-/// The changes since an index's commit.
-pub(super) struct Tail {
-    pub(super) rows: Vec<TailRow>,
-    pub(super) deleted: Vec<String>,
-}
-
-/// A record written since.
-pub(super) struct TailRow {
-    key: i64,
-    pub(super) id: String,
-    /// Whether it was created and never changed: no index has it yet.
-    is_first: bool,
-    pub(super) body: bytes::Bytes,
 }
 
 impl Tail {

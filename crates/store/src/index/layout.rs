@@ -15,8 +15,8 @@ use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::document::{Taken, searched_text_of};
 use crate::field_values::{EXACT, VALUE_BYTES};
-use crate::joins::join_hashes;
 use crate::lists::entries_of;
+use crate::owners::join_hashes;
 use crate::postgres::words::folded;
 use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
 

@@ -6,13 +6,14 @@ use serde_json::Value as Json;
 
 use super::codes::whole_rank;
 use super::condition::Segment;
-use super::found::{Changed, Found};
+use super::found::Found;
 use super::layout::{KEY, column_name};
 use super::page::Page;
 use super::rank::{
     BOOLEAN, LIST, LIST_BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, is_text,
     real_rank,
 };
+use super::remembered::Changed;
 use super::texts::{Texts, Top, window};
 use super::values::STEP_DOCS;
 use crate::cell::Cell;

@@ -4,11 +4,35 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::found::{Changed, Tail};
+use serde_json::Value as Json;
+
 use super::set::Set;
 use crate::classes::ClassSet;
-use crate::session::State;
-use crate::{Expr, Kind, View};
+use crate::document::Taken;
+use crate::{Expr, Kind};
+
+/// The changes since an index's commit.
+pub(super) struct Tail {
+    pub(super) rows: Vec<TailRow>,
+    pub(super) deleted: Vec<String>,
+}
+
+/// A record written since.
+pub(super) struct TailRow {
+    pub(super) key: i64,
+    pub(super) id: String,
+    /// Whether it was created and never changed: no index has it yet.
+    pub(super) is_first: bool,
+    pub(super) body: bytes::Bytes,
+}
+
+/// A record changed since the index's commit.
+pub(super) struct Changed {
+    pub(super) key: i64,
+    /// What the declaration extracts from the body.
+    pub(super) taken: Taken,
+    pub(super) body: Json,
+}
 
 /// The changes since the indexes' commits, and the records last found.
 #[derive(Default)]
@@ -23,50 +47,39 @@ struct Last {
     kind: &'static str,
     filter: Expr,
     classes: Option<Vec<i64>>,
-    sets: Vec<Set>,
-    tail: Arc<Vec<Changed>>,
+    records: Records,
 }
 
 /// The documents found in each segment, and the records changed since.
 pub(super) type Records = (Vec<Set>, Arc<Vec<Changed>>);
 
-impl View<'_> {
-    /// Returns the changes of a kind since its index's commit if they are known. Writers change them.
-    pub(super) fn known_tail(&self, kind: &Kind) -> Option<Option<Arc<Tail>>> {
-        (self.state == State::Committed).then(|| self.remembered.tails.get(kind.name).cloned()).flatten()
+impl Remembered {
+    /// Returns the changes of a kind since its index's commit if they are known.
+    pub(super) fn tail(&self, kind: &Kind) -> Option<Option<Arc<Tail>>> {
+        self.tails.get(kind.name).cloned()
     }
 
-    pub(super) fn remember_tail(&mut self, kind: &Kind, tail: Option<Arc<Tail>>) {
-        if self.state == State::Committed {
-            self.remembered.tails.insert(kind.name, tail);
-        }
+    pub(super) fn keep_tail(&mut self, kind: &Kind, tail: Option<Arc<Tail>>) {
+        self.tails.insert(kind.name, tail);
     }
 
     /// Returns the records that satisfy a condition if they were found last.
-    pub(super) fn known_records(
-        &self,
-        kind: &Kind,
-        filter: &Expr,
-        classes: Option<&ClassSet>,
-    ) -> Option<Records> {
-        let last = self.remembered.last.as_ref().filter(|_| self.state == State::Committed)?;
+    pub(super) fn records(&self, kind: &Kind, filter: &Expr, classes: Option<&ClassSet>) -> Option<Records> {
+        let last = self.last.as_ref()?;
         let is_same = last.kind == kind.name
             && last.classes.as_ref() == classes.map(|it| &it.numbers)
             && last.filter == *filter;
-        is_same.then(|| (last.sets.clone(), last.tail.clone()))
+        is_same.then(|| last.records.clone())
     }
 
-    pub(super) fn remember_records(
+    pub(super) fn keep_records(
         &mut self,
         kind: &Kind,
         filter: &Expr,
         classes: Option<&ClassSet>,
-        (sets, tail): Records,
+        records: Records,
     ) {
-        if self.state == State::Committed {
-            let classes = classes.map(|it| it.numbers.clone());
-            self.remembered.last =
-                Some(Last { kind: kind.name, filter: filter.clone(), classes, sets, tail });
-        }
+        let classes = classes.map(|it| it.numbers.clone());
+        self.last = Some(Last { kind: kind.name, filter: filter.clone(), classes, records });
     }
 }

@@ -1,0 +1,50 @@
+//! Sets of texts by which records are joined, known by hashes of 64 bits.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+/// A set of texts, of any number, for [`Expr::Joined`].
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct JoinKeys {
+    /// Their hashes, in order.
+    pub(crate) hashes: Arc<Vec<i64>>,
+}
+
+impl JoinKeys {
+    pub(crate) fn of(mut hashes: Vec<i64>) -> Self {
+        // Runs that are in order already are merged.
+        hashes.sort();
+        hashes.dedup();
+        Self { hashes: Arc::new(hashes) }
+    }
+
+    /// Returns whether a text is one of them.
+    pub fn has(&self, text: &str) -> bool {
+        self.hashes.binary_search(&join_hash(text)).is_ok()
+    }
+
+    /// Returns their number.
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+}
+
+impl fmt::Debug for JoinKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} keys", self.len())
+    }
+}
+
+/// Returns the hash of a text by which records are joined.
+pub(crate) fn join_hash(text: &str) -> i64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&Sha256::digest(text)[..8]);
+    i64::from_le_bytes(bytes)
+}
