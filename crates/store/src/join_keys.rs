@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-/// A set of texts, of any number, for [`Expr::Joined`].
+/// A set of texts, of any number, for [`crate::Expr::Joined`].
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct JoinKeys {
     /// Their hashes, in order.
