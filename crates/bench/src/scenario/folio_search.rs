@@ -47,7 +47,8 @@ pub struct FolioSearchArgs {
     /// Create no instances: the catalogue already holds that many, left by an earlier run with `--keep-data`.
     #[arg(long, value_name = "N", conflicts_with = "instances")]
     pub filled: Option<u64>,
-    /// Create a holdings record and an item for each instance, too, and ask by them. With --filled: they are there.
+    /// Create a holdings record and an item for each instance, too, and ask by them. With --filled: they are there. The
+    /// server must have FOLIO's sample locations.
     #[arg(long)]
     pub items: bool,
     /// Connections of the steps with many.
