@@ -128,6 +128,14 @@ pub(crate) fn any_value(at: &Json, steps: &[String], test: &mut impl FnMut(&Json
     }
 }
 
+/// Calls `visit` with each text at a path, descending into lists as [`any_value`] does.
+pub(crate) fn each_text(body: &Json, path: &Path, mut visit: impl FnMut(&str)) {
+    any_value(body, path.as_steps(), &mut |value| {
+        value.as_str().into_iter().for_each(&mut visit);
+        false
+    });
+}
+
 /// Calls `test` with each list at the path itself.
 fn any_list(at: &Json, steps: &[String], test: &mut impl FnMut(&[Json]) -> bool) -> bool {
     match (at, steps) {

@@ -1,11 +1,12 @@
 //! The values of fields: how they are written, and which of them are kept.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Debug;
 
 use serde_json::{Number, Value as Json};
 
-use crate::Path;
 use crate::eval::any_value;
+use crate::{Path, Result, StoreError};
 
 /// Integers below this are exactly represented by a 64-bit float.
 pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -19,6 +20,17 @@ pub fn number_text(number: &Number) -> String {
         Some(whole) => (whole as i64).to_string(),
         None => number.to_string(),
     }
+}
+
+/// Checks the number of values of what has this name.
+///
+/// Errors: there are more than `most`.
+pub(crate) fn check_number(n_values: usize, name: &dyn Debug, most: u64) -> Result<()> {
+    if most < n_values as u64 {
+        let fault = format!("{name:?} has more than {most} values here; narrow the search down");
+        return Err(StoreError::Query(fault));
+    }
+    Ok(())
 }
 
 /// The first of the values that fit.

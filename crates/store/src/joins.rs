@@ -2,12 +2,13 @@
 //! ([`crate::Kind::joins`]). The hashes of the texts in a search index are kept in order, so that a join of millions of
 //! records reads two sorted lists.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::owners::{check_values, join_hashes, values_at};
+use crate::field_values::check_number;
+use crate::owners::{OwnersOf, join_hashes};
 use crate::parts::Parts;
 use crate::scan::Scan;
 use crate::{Expr, JoinKeys, Kind, Owners, Path, Query, Result, View, explain};
@@ -33,7 +34,8 @@ impl View<'_> {
         Ok(Owners { hashes: Arc::unwrap_or_clone(hashes), numbers: (0..n_owners).collect(), n_owners })
     }
 
-    /// Returns the same owners by the texts at `path` of the records that name one of them at `link`.
+    /// Returns the same owners by the texts at `path` of the records that name one of them at `link`, which holds one
+    /// text.
     pub fn owned(
         &mut self,
         kind: &'static Kind,
@@ -48,15 +50,13 @@ impl View<'_> {
         }
         let mut pairs = Vec::new();
         self.each_part(kind, &query, &[link, path], |body| {
-            for hash in join_hashes(body, path) {
-                pairs.extend(owners.named_in(body, link).into_iter().map(|it| (hash, it)));
-            }
+            owners.add_pairs(body, link, path, &mut pairs);
         })?;
         Ok(Owners::of(pairs, owners.n_owners))
     }
 
-    /// Counts owners by the texts and booleans at each of some paths of the records that name them at `link`: an owner
-    /// counts once for each value.
+    /// Counts owners by the texts and booleans at each of some paths of the records that name one of them at `link`: an
+    /// owner counts once for each value.
     ///
     /// Errors: a path has more values than a list answer may have rows.
     pub fn count_owners(
@@ -74,22 +74,16 @@ impl View<'_> {
         if let Some(counts) = by_index {
             return Ok(counts);
         }
-        let mut seen: Vec<BTreeMap<String, BTreeSet<u32>>> = vec![BTreeMap::new(); paths.len()];
+        let mut seen = vec![OwnersOf::new(); paths.len()];
         let parts: Vec<&Path> = paths.iter().chain([link]).collect();
         self.each_part(kind, &query, &parts, |body| {
-            let named = owners.named_in(body, link);
-            for (seen, path) in seen.iter_mut().zip(paths).filter(|_| !named.is_empty()) {
-                for value in values_at(body, path) {
-                    seen.entry(value).or_default().extend(&named);
-                }
-            }
+            owners.add_named(body, link, paths, &mut seen);
         })?;
         for (seen, path) in seen.iter().zip(paths) {
-            check_values(seen.len(), path, most)?;
+            check_number(seen.len(), path, most)?;
         }
-        let count = |it: BTreeMap<String, BTreeSet<u32>>| {
-            it.into_iter().map(|(value, owners)| (value, owners.len() as u64)).collect()
-        };
+        let count =
+            |it: OwnersOf| it.into_iter().map(|(value, owners)| (value, owners.len() as u64)).collect();
         Ok(seen.into_iter().map(count).collect())
     }
 

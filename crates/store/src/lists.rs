@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use crate::eval::any_value;
-use crate::{Path, Result, StoreError};
+use crate::eval::each_text;
+use crate::field_values::check_number;
+use crate::{Path, Result};
 
 /// A browsable list of values from records.
 #[derive(Debug)]
@@ -120,21 +121,13 @@ impl Grouping<'_> {
     /// Returns the different texts at the path.
     pub(crate) fn texts_of(&self, body: &Json) -> BTreeSet<String> {
         let mut texts = BTreeSet::new();
-        any_value(body, self.path.as_steps(), &mut |value| {
-            texts.extend(value.as_str().map(str::to_owned));
-            false
-        });
+        each_text(body, self.path, |it| texts.extend([it.to_owned()]));
         texts
     }
 
     /// Checks the number of different texts.
     pub(crate) fn check(&self, n_texts: usize) -> Result<()> {
-        let Self { path, n_most } = self;
-        if *n_most < n_texts as u64 {
-            let fault = format!("{path:?} has more than {n_most} values here; narrow the search down");
-            return Err(StoreError::Query(fault));
-        }
-        Ok(())
+        check_number(n_texts, self.path, self.n_most)
     }
 }
 

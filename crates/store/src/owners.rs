@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use crate::eval::any_value;
+use crate::Path;
+use crate::eval::{any_value, each_text};
 use crate::join_keys::join_hash;
-use crate::{Path, Result, StoreError};
 
 /// Records by which others are grouped: texts, each with the number of the record that it leads to.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub struct Owners {
 
 /// The number of owners by value.
 pub(crate) type ByValue = BTreeMap<String, u64>;
+/// The numbers of the owners that have each value.
+pub(crate) type OwnersOf = BTreeMap<String, BTreeSet<u32>>;
 
 impl Owners {
     /// Returns the owners that pairs of a hash and a number name.
@@ -30,28 +32,40 @@ impl Owners {
         Self { hashes, numbers, n_owners }
     }
 
-    pub(crate) fn number_of(&self, hash: i64) -> Option<u32> {
-        self.hashes.binary_search(&hash).ok().map(|at| self.numbers[at])
+    /// Returns the owners that a body names at a path.
+    fn named_in(&self, body: &Json, path: &Path) -> BTreeSet<u32> {
+        let number = |hash: i64| self.hashes.binary_search(&hash).ok().map(|at| self.numbers[at]);
+        join_hashes(body, path).into_iter().filter_map(number).collect()
     }
 
-    /// Returns the owners that a body names at a path.
-    pub(crate) fn named_in(&self, body: &Json, path: &Path) -> BTreeSet<u32> {
-        join_hashes(body, path).into_iter().filter_map(|it| self.number_of(it)).collect()
+    /// Adds the hashes at `path` of a body, each with the owner that it names at `link`.
+    pub(crate) fn add_pairs(&self, body: &Json, link: &Path, path: &Path, pairs: &mut Vec<(i64, u32)>) {
+        let named = self.named_in(body, link);
+        for hash in join_hashes(body, path) {
+            pairs.extend(named.iter().map(|it| (hash, *it)));
+        }
+    }
+
+    /// Adds the owners that a body names at `link` to those that have its values at each of some paths.
+    pub(crate) fn add_named(&self, body: &Json, link: &Path, paths: &[Path], seen: &mut [OwnersOf]) {
+        let named = self.named_in(body, link);
+        for (seen, path) in seen.iter_mut().zip(paths).filter(|_| !named.is_empty()) {
+            for value in values_at(body, path) {
+                seen.entry(value).or_default().extend(&named);
+            }
+        }
     }
 }
 
 /// Returns the hashes of the texts at a path.
 pub(crate) fn join_hashes(body: &Json, path: &Path) -> BTreeSet<i64> {
     let mut hashes = BTreeSet::new();
-    any_value(body, path.as_steps(), &mut |value| {
-        hashes.extend(value.as_str().map(join_hash));
-        false
-    });
+    each_text(body, path, |it| hashes.extend([join_hash(it)]));
     hashes
 }
 
 /// Returns the texts and booleans at a path, as values that are counted.
-pub(crate) fn values_at(body: &Json, path: &Path) -> BTreeSet<String> {
+fn values_at(body: &Json, path: &Path) -> BTreeSet<String> {
     let mut values = BTreeSet::new();
     any_value(body, path.as_steps(), &mut |value| {
         match value {
@@ -62,13 +76,4 @@ pub(crate) fn values_at(body: &Json, path: &Path) -> BTreeSet<String> {
         false
     });
     values
-}
-
-/// Checks the number of values at a path.
-pub(crate) fn check_values(n_values: usize, path: &Path, most: u64) -> Result<()> {
-    if most < n_values as u64 {
-        let fault = format!("{path:?} has more than {most} values here; narrow the search down");
-        return Err(StoreError::Query(fault));
-    }
-    Ok(())
 }

@@ -22,6 +22,7 @@ use super::words::Words;
 use crate::classes::ClassSet;
 use crate::document::{Taken, searched_text_of};
 use crate::eval::matches_with;
+use crate::field_values::check_number;
 use crate::parts::Parts;
 use crate::plan::flatten;
 use crate::session::{Flavour, HORIZON, State};
@@ -456,11 +457,7 @@ impl Found<'_> {
             let Some(column) = segment.reader().fast_fields().str(&facet_name(place))? else { continue };
             add_counts(&column, set, &mut list)?;
             summed(&mut list);
-            if most < list.len() as u64 {
-                return Err(StoreError::Query(format!(
-                    "{name:?} has more than {most} values here; narrow the search down"
-                )));
-            }
+            check_number(list.len(), &name, most)?;
         }
         for changed in self.tail.iter() {
             for (_, values) in changed.taken.counted.iter().filter(|it| it.0 == place) {

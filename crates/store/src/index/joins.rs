@@ -1,10 +1,9 @@
 //! Joins from the index: for each path by which records are joined, a column with the hashes of its texts, of which the
 //! documents are kept in the order of the hashes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value as Json;
 use tantivy::postings::TermInfo;
 
 use super::condition::{Bounds, Segment};
@@ -14,7 +13,8 @@ use super::layout::{KEY, join_name};
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
-use crate::owners::{ByValue, check_values, join_hashes, values_at};
+use crate::field_values::check_number;
+use crate::owners::{ByValue, OwnersOf, join_hashes};
 use crate::{JoinKeys, Owners, Path, Result, View};
 
 /// Bodies read in one step.
@@ -91,9 +91,7 @@ impl Found<'_> {
             pairs.extend(named.filter(|it| it.1 != NOBODY));
         }
         for changed in self.tail.iter() {
-            for hash in join_hashes(&changed.body, path) {
-                pairs.extend(owners.named_in(&changed.body, link).into_iter().map(|it| (hash, it)));
-            }
+            owners.add_pairs(&changed.body, link, path, &mut pairs);
         }
         Ok(Some(pairs))
     }
@@ -129,19 +127,12 @@ impl Found<'_> {
             }
             owned.push(Owned { segment, owner_of });
         }
-        let mut rest: Vec<BTreeMap<String, BTreeSet<u32>>> = vec![BTreeMap::new(); paths.len()];
-        let mut add = |body: &Json| {
-            let named = owners.named_in(body, link);
-            for (rest, path) in rest.iter_mut().zip(paths).filter(|_| !named.is_empty()) {
-                for value in values_at(body, path) {
-                    rest.entry(value).or_default().extend(&named);
-                }
-            }
-        };
-        self.tail.iter().for_each(|it| add(&it.body));
+        let mut rest = vec![OwnersOf::new(); paths.len()];
+        self.tail.iter().for_each(|it| owners.add_named(&it.body, link, paths, &mut rest));
         for step in unlisted.chunks(STEP_BODIES) {
             for record in view.by_keys(self.kind, step)? {
-                add(&parse(self.kind, &record.id, &record.body)?);
+                let body = parse(self.kind, &record.id, &record.body)?;
+                owners.add_named(&body, link, paths, &mut rest);
             }
             view.check_pace()?;
         }
@@ -159,7 +150,7 @@ fn counted(
     owned: &[Owned<'_, '_>],
     owners: &Owners,
     path: &Path,
-    rest: BTreeMap<String, BTreeSet<u32>>,
+    rest: OwnersOf,
     most: u64,
 ) -> Result<ByValue> {
     let last = vec![0; owners.n_owners as usize];
@@ -188,12 +179,12 @@ fn counted(
             }
             Ok(())
         })?;
-        check_values(tally.counts.len(), path, most)?;
+        check_number(tally.counts.len(), path, most)?;
     }
     for (value, owners) in std::mem::take(&mut tally.rest) {
         tally.counts.insert(value, owners.len() as u64);
     }
-    check_values(tally.counts.len(), path, most)?;
+    check_number(tally.counts.len(), path, most)?;
     Ok(tally.counts)
 }
 
@@ -204,7 +195,7 @@ struct Tally {
     last: Vec<u32>,
     number: u32,
     /// Owners that are counted beside terms, by value.
-    rest: BTreeMap<String, BTreeSet<u32>>,
+    rest: OwnersOf,
 }
 
 impl Tally {

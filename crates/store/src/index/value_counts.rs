@@ -11,8 +11,8 @@ use super::found::Found;
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
-use crate::field_values::{Field, ValueCounts, day_of, number_text};
-use crate::{Path, Result, StoreError};
+use crate::field_values::{Field, ValueCounts, check_number, day_of, number_text};
+use crate::{Path, Result};
 
 /// Number of records up to which their bodies are read instead of all terms of a path.
 const FEW_RECORDS: u64 = 2_000;
@@ -41,12 +41,7 @@ impl Found<'_> {
                 if !segment.can_count(&field.path, set)? || !segment.count_values(field, set, &mut counts)? {
                     return Ok(None);
                 }
-                if most < counts.n_records.len() as u64 {
-                    return Err(StoreError::Query(format!(
-                        "{:?} has more than {most} values here; narrow the search down",
-                        field.path
-                    )));
-                }
+                check_number(counts.n_records.len(), &field.path, most)?;
             }
             all.push(counts);
         }
