@@ -83,6 +83,9 @@ async fn run_on(args: &FolioSearchArgs, runner: &mut Runner) -> Result<(), Bench
         runner.result.settings.insert("filled".to_owned(), "before the run".to_owned());
         return measure(args, runner, &session).await;
     }
+    if args.items {
+        require_locations(args, &session).await?;
+    }
     let tag = format!("bench{:x}", time::OffsetDateTime::now_utc().unix_timestamp());
     let outcome = match fill(args, runner, &session, &tag).await {
         Ok(()) => measure(args, runner, &session).await,
@@ -154,6 +157,18 @@ async fn fill(
     }
     let reason = "the search did not find the last one within ten minutes".to_owned();
     Err(failed("instances", wanted, wanted, reason))
+}
+
+/// Checks that the server has the locations that holdings name.
+async fn require_locations(args: &FolioSearchArgs, session: &Session) -> Result<(), BenchError> {
+    for id in LOCATIONS {
+        let found = session.get(&format!("/locations/{id}")).await?;
+        if found["id"].as_str() != Some(id) {
+            let reason = format!("the server lacks {id}, one of FOLIO's sample locations: create it first");
+            return Err(failed("holdings", 0, args.n_instances(), reason));
+        }
+    }
+    Ok(())
 }
 
 fn failed(what: &str, done: u64, wanted: u64, reason: String) -> BenchError {
