@@ -91,10 +91,8 @@ async fn feature(call: &Call, aliases: Vec<String>) -> Result<String, ApiError> 
 
 async fn add(mut call: Call) -> Answer {
     let body = call.json().await?;
-    let list = body
-        .as_array()
-        .ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of aliases"))?;
-    let aliases: Option<Vec<String>> = list.iter().map(|it| it.as_str().map(str::to_owned)).collect();
+    let text = |it: &Value| it.as_str().map(str::to_owned);
+    let aliases: Option<Vec<String>> = body.as_array().and_then(|list| list.iter().map(text).collect());
     let aliases =
         aliases.ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of aliases"))?;
     let alias = feature(&call, aliases).await?;

@@ -57,7 +57,7 @@ async fn types_of_datasets_are_named_in_json_ld_and_kept_while_used() -> Result<
     let types = "/api/datasets/datasetTypes";
     let made =
         server.json(&boss, "POST", types, &json!({"name": "software", "displayName": "Software"})).await?;
-    let number = made.json()["data"]["id"].as_i64().unwrap_or_default();
+    let number = made.json()["data"]["id"].as_i64().ok_or("no number of a type")?;
     let allowed = "/api/dataverses/tides/attribute/allowedDatasetTypes?value=dataset,software".to_owned();
     let core = "https://dataverse.org/schema/core#";
     let body = |ty: &str| {
