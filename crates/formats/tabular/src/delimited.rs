@@ -1,11 +1,14 @@
 //! Comma- and tab-separated values. The file is read twice: first to determine the types of its columns, then to
 //! pass on its cells.
+//!
+//! Numbers stay as the file writes them: `1.50` is not `1.5` to an archive. A text may be empty; a number, a date or a
+//! time that is empty is missing.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::{ByteRecord, ReaderBuilder, Trim};
 
-use crate::sink::{Sink, at_most};
+use crate::sink::{Form, Sink, at_most};
 use crate::table::{Type, names_of};
 use crate::{Result, TabularError};
 
@@ -16,35 +19,57 @@ struct Seen {
     is_real: bool,
     is_date: bool,
     is_time: bool,
-    has_value: bool,
 }
 
 impl Seen {
-    const NOTHING: Self =
-        Self { is_integer: true, is_real: true, is_date: true, is_time: true, has_value: false };
+    const NOTHING: Self = Self { is_integer: true, is_real: true, is_date: true, is_time: true };
 
     fn look(&mut self, cell: &str) {
-        if is_missing(cell) {
+        if cell.is_empty() {
             return;
         }
-        self.has_value = true;
-        if self.is_real {
-            self.is_integer &= is_integer(cell);
-            self.is_real &= number_of(cell).is_some();
+        self.is_integer &= is_integer(cell) || cell == "null";
+        if self.is_real && (Special::of(cell).is_some() || number_of(cell).is_some()) {
+            return;
         }
+        self.is_real = false;
         self.is_date = self.is_date && is_date(cell);
         self.is_time = self.is_time && is_time(cell);
     }
 
     fn ty(self) -> Type {
         match self {
-            Self { has_value: false, .. } => Type::Text,
-            Self { is_integer: true, is_real: true, .. } => Type::Integer,
+            Self { is_real: true, is_integer: true, .. } => Type::Integer,
             Self { is_real: true, .. } => Type::Real,
             Self { is_date: true, .. } => Type::Date,
             Self { is_time: true, .. } => Type::Time,
             _ => Type::Text,
         }
+    }
+}
+
+/// A word that stands for a number, in capitals or not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Special {
+    /// `NA`.
+    Missing,
+    /// `NaN`, `Inf`, `+Inf`, `-Inf`.
+    NotFinite(f64),
+    /// `null`, which counts as 0.
+    Zero,
+}
+
+impl Special {
+    fn of(cell: &str) -> Option<Self> {
+        let words = [
+            ("na", Self::Missing),
+            ("nan", Self::NotFinite(f64::NAN)),
+            ("inf", Self::NotFinite(f64::INFINITY)),
+            ("+inf", Self::NotFinite(f64::INFINITY)),
+            ("-inf", Self::NotFinite(f64::NEG_INFINITY)),
+            ("null", Self::Zero),
+        ];
+        words.into_iter().find(|it| cell.eq_ignore_ascii_case(it.0)).map(|it| it.1)
     }
 }
 
@@ -87,14 +112,16 @@ fn hand_out<R: Read, W: Write>(delimiter: u8, source: R, types: &[Type], sink: &
         for (cell, ty) in record.iter().zip(types) {
             let cell = utf8(cell, line)?;
             match ty {
-                Type::Integer | Type::Real => match number_of(cell) {
-                    Some(value) => sink.number(value),
-                    None => sink.missing(),
-                },
-                Type::Text if cell.is_empty() => sink.missing(),
                 Type::Text => sink.text(cell)?,
-                Type::Date | Type::Time if is_missing(cell) => sink.missing(),
-                Type::Date | Type::Time => sink.text(cell.trim())?,
+                _ if cell.is_empty() => sink.missing(),
+                Type::Date | Type::Time => sink.text(cell)?,
+                Type::Integer | Type::Real => match (Special::of(cell), number_of(cell)) {
+                    (Some(Special::NotFinite(value)), _) => sink.number(value),
+                    (Some(Special::Zero), _) if *ty == Type::Integer => sink.number(0.0),
+                    (Some(Special::Zero), _) => sink.number_in(0.0, Form::Point),
+                    (None, Some(value)) => sink.number_in(value, Form::Own(cell)),
+                    (Some(Special::Missing), _) | (None, None) => sink.missing(),
+                },
             }
         }
         sink.end_row()?;
@@ -102,8 +129,10 @@ fn hand_out<R: Read, W: Write>(delimiter: u8, source: R, types: &[Type], sink: &
     Ok(())
 }
 
+/// Blanks around the cells of tab-separated files do not count; those in comma-separated files do.
 fn reader<R: Read>(delimiter: u8, source: R) -> csv::Reader<R> {
-    ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(source)
+    let trim = if delimiter == b'\t' { Trim::All } else { Trim::None };
+    ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).trim(trim).from_reader(source)
 }
 
 fn next<R: Read>(reader: &mut csv::Reader<R>, record: &mut ByteRecord) -> Result<bool> {
@@ -121,13 +150,7 @@ fn utf8(cell: &[u8], line: u64) -> Result<&str> {
         .map_err(|error| TabularError::Line { line, what: format!("not UTF-8: {error}") })
 }
 
-fn is_missing(cell: &str) -> bool {
-    let cell = cell.trim();
-    cell.is_empty() || cell.eq_ignore_ascii_case("na") || cell.eq_ignore_ascii_case("nan") || cell == "."
-}
-
 fn is_integer(cell: &str) -> bool {
-    let cell = cell.trim();
     let digits = cell.strip_prefix(['+', '-']).unwrap_or(cell);
     (1..=15).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit())
 }
@@ -142,7 +165,7 @@ fn number_of(cell: &str) -> Option<f64> {
 }
 
 fn is_date(cell: &str) -> bool {
-    let cell = cell.trim().as_bytes();
+    let cell = cell.as_bytes();
     let digits = |range: std::ops::Range<usize>| {
         let text = cell.get(range).filter(|it| it.iter().all(u8::is_ascii_digit))?;
         std::str::from_utf8(text).ok()?.parse::<u32>().ok()
@@ -155,11 +178,12 @@ fn is_date(cell: &str) -> bool {
         && digits(8..10).is_some_and(|it| (1..=31).contains(&it))
 }
 
+/// Whether it is a date and a time of day, `2026-01-31 12:00:00` or with a fraction of a second.
 fn is_time(cell: &str) -> bool {
-    let cell = cell.trim();
-    let Some((date, time)) = cell.split_once([' ', 'T']) else { return false };
-    let time = time.trim_end_matches('Z');
+    let Some((date, time)) = cell.split_once(' ') else { return false };
+    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
     let clock: Vec<&str> = time.split(':').collect();
-    let is_number = |it: &&str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit() || it == b'.');
-    is_date(date) && (2..=3).contains(&clock.len()) && clock.iter().all(is_number)
+    let is_number = |it: &&str| (1..=2).contains(&it.len()) && it.bytes().all(|it| it.is_ascii_digit());
+    let is_fraction = !fraction.is_empty() && fraction.bytes().all(|it| it.is_ascii_digit());
+    is_date(date) && clock.len() == 3 && clock.iter().all(is_number) && is_fraction
 }

@@ -27,9 +27,11 @@ mod error;
 mod input;
 mod number;
 mod rdata;
+mod rdata_source;
 mod rdata_tree;
 mod sink;
 mod spss;
+mod spss_formats;
 mod spss_portable;
 mod stata;
 mod stata_tagged;
@@ -45,6 +47,7 @@ use std::io::{Read, Seek, Write};
 pub use crate::table::{Category, Limits, Table, Type, Variable};
 
 pub use error::{Result, TabularError};
+pub use number::with_point;
 pub use summary::Summary;
 pub use unf::{Unf, combined as combined_unf};
 

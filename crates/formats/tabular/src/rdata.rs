@@ -8,10 +8,11 @@ use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom, Write};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::dates::Clock;
-use crate::rdata_tree::{Data, NA, Reader, Value};
+use crate::rdata_source::{NA, is_na};
+use crate::rdata_tree::{Data, Reader, Value};
 use crate::sink::{Described, Sink};
 use crate::table::{Type, names_of};
-use crate::{Result, TabularError};
+use crate::{Result, TabularError, number};
 
 /// Days from 1960, the epoch of `Clock`, to 1970, the epoch of R.
 const DAYS_TO_1970: f64 = 3653.0;
@@ -21,7 +22,7 @@ const MAGIC_BYTES: usize = 5;
 
 /// Returns whether the first bytes are those of an uncompressed workspace.
 pub(crate) fn is_workspace(head: &[u8]) -> bool {
-    head.starts_with(b"RDX2\n") || head.starts_with(b"RDX3\n")
+    [b"RDX2\n", b"RDX3\n", b"RDA2\n", b"RDA3\n"].into_iter().any(|it| head.starts_with(it))
 }
 
 pub(crate) fn read<R: Read + Seek, W: Write>(mut source: R, sink: &mut Sink<W>) -> Result<()> {
@@ -57,7 +58,7 @@ fn workspace<R: Read>(mut source: R, most: u64) -> Result<Vec<(std::rc::Rc<str>,
     if !is_workspace(&magic) {
         return Err(TabularError::Damaged {
             offset: 0,
-            what: format!("{:?}; expected RDX2 or RDX3", String::from_utf8_lossy(&magic)),
+            what: format!("{:?}; expected RDX2 or RDX3, or RDA2 or RDA3", String::from_utf8_lossy(&magic)),
         });
     }
     Reader::workspace(source, most)
@@ -70,6 +71,8 @@ enum Column<'a> {
     /// Days or seconds since 1970.
     Moments(Vec<f64>, Clock),
     Texts(&'a [Option<std::rc::Rc<str>>]),
+    /// Complex numbers: real and imaginary parts in turn.
+    Complex(&'a [f64]),
     /// Numbers of levels, from 1.
     Levels(&'a [i32], &'a [Option<std::rc::Rc<str>>]),
 }
@@ -94,6 +97,7 @@ impl<'a> Column<'a> {
             (Data::Reals(list), None, Some(clock)) => Self::Moments(list.clone(), clock),
             (Data::Integers(list) | Data::Logicals(list), None, None) => Self::Integers(list),
             (Data::Reals(list), None, None) => Self::Reals(list),
+            (Data::Complex(list), ..) => Self::Complex(list),
             (Data::Texts(list), ..) => Self::Texts(list),
             _ => return Err(unsupported()),
         })
@@ -103,6 +107,7 @@ impl<'a> Column<'a> {
         match self {
             Self::Integers(list) | Self::Levels(list, _) => list.len(),
             Self::Reals(list) => list.len(),
+            Self::Complex(list) => list.len() / 2,
             Self::Moments(list, _) => list.len(),
             Self::Texts(list) => list.len(),
         }
@@ -114,7 +119,7 @@ impl<'a> Column<'a> {
             Self::Reals(_) => Type::Real,
             Self::Moments(_, Clock::Days) => Type::Date,
             Self::Moments(..) => Type::Time,
-            Self::Texts(_) | Self::Levels(..) => Type::Text,
+            Self::Texts(_) | Self::Complex(_) | Self::Levels(..) => Type::Text,
         }
     }
 
@@ -122,6 +127,7 @@ impl<'a> Column<'a> {
         match self {
             Self::Integers(list) if list[row] == NA => sink.missing(),
             Self::Integers(list) => sink.number(f64::from(list[row])),
+            Self::Reals(list) if is_na(list[row]) => sink.missing(),
             Self::Reals(list) => sink.number(list[row]),
             Self::Moments(list, clock) => {
                 let mut text = String::new();
@@ -134,6 +140,14 @@ impl<'a> Column<'a> {
                     false => sink.missing(),
                 }
             }
+            Self::Complex(list) => match [list[2 * row], list[2 * row + 1]] {
+                parts if parts.into_iter().any(is_na) => sink.missing(),
+                [real, imaginary] => {
+                    let sign = if imaginary.is_sign_negative() { "" } else { "+" };
+                    let (real, imaginary) = (number::shown(real), number::shown(imaginary));
+                    sink.text(&format!("{real}{sign}{imaginary}i"))?;
+                }
+            },
             Self::Texts(list) => match &list[row] {
                 Some(text) => sink.text(text)?,
                 None => sink.missing(),

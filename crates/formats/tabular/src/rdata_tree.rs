@@ -1,4 +1,4 @@
-//! Reads R's saved data (`save`, XDR form of its serialization, versions 2 and 3) as a tree of values, as far as tables
+//! Reads R's saved data (`save`, versions 2 and 3 of its serialization) as a tree of values, as far as tables
 //! need it.
 //!
 //! Source: "R Internals", section 1.8, and R's `serialize.c` for the numbers of types. Functions, environments and
@@ -7,7 +7,7 @@
 use std::io::Read;
 use std::rc::Rc;
 
-use crate::input::{Input, Order};
+use crate::rdata_source::{NA, Source, is_na};
 use crate::sink::at_most;
 use crate::{Result, TabularError};
 
@@ -15,8 +15,6 @@ use crate::{Result, TabularError};
 const DEPTH: u32 = 64;
 /// Maximum number of names and environments that can be referred to.
 const REFERENCES: usize = 1_000_000;
-/// `NA` of integers and of logical values.
-pub(crate) const NA: i32 = i32::MIN;
 
 /// A value with its attributes.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +32,8 @@ pub(crate) enum Data {
     Logicals(Vec<i32>),
     Integers(Vec<i32>),
     Reals(Vec<f64>),
+    /// Real and imaginary parts in turn.
+    Complex(Vec<f64>),
     Texts(Vec<Option<Rc<str>>>),
     List(Vec<Value>),
     /// A list of names and values.
@@ -66,7 +66,7 @@ impl Value {
 
 /// Reads values one after the other.
 pub(crate) struct Reader<R> {
-    input: Input<R>,
+    source: Source<R>,
     references: Vec<Rc<str>>,
     /// Bytes that may still be held.
     left: u64,
@@ -86,23 +86,16 @@ impl<R: Read> Reader<R> {
     ///
     /// Errors: it is damaged, truncated, or holds more than `most` bytes of values.
     pub(crate) fn workspace(source: R, most: u64) -> Result<Vec<(Rc<str>, Value)>> {
-        let mut input = Input::new(source);
-        input.order = Order::Big;
-        let mut reader = Self { input, references: Vec::new(), left: most, most };
-        let form: [u8; 2] = reader.input.array("the form of the serialization")?;
-        if &form != b"X\n" {
-            return Err(TabularError::Unsupported(
-                "this workspace of R is not saved in the XDR form; save it with save(ascii = FALSE)"
-                    .to_owned(),
-            ));
+        let mut reader = Self { source: Source::new(source)?, references: Vec::new(), left: most, most };
+        let version = reader.source.int("the version of the serialization")?;
+        for _ in 0..2 {
+            reader.source.int("the versions of R")?;
         }
-        let version = reader.input.i32("the version of the serialization")?;
-        reader.input.array::<8>("the versions of R")?;
         match version {
             2 => {}
             3 => {
                 let n = reader.length("the name of the encoding")?;
-                reader.bytes(n, "the name of the encoding")?;
+                reader.text(n, "the name of the encoding")?;
             }
             other => {
                 return Err(TabularError::Unsupported(format!(
@@ -112,12 +105,12 @@ impl<R: Read> Reader<R> {
         }
         match reader.value(0)?.data {
             Data::Pairs(pairs) => Ok(pairs),
-            _ => Err(reader.damaged("no list of objects; expected what save() writes")),
+            _ => Err(reader.source.damaged("no list of objects; expected what save() writes")),
         }
     }
 
-    fn damaged(&self, what: impl Into<String>) -> TabularError {
-        TabularError::Damaged { offset: self.input.offset(), what: what.into() }
+    fn too_deep(&self) -> TabularError {
+        self.source.damaged(format!("values lie more than {DEPTH} deep in each other"))
     }
 
     fn hold(&mut self, n_bytes: u64) -> Result<()> {
@@ -128,22 +121,20 @@ impl<R: Read> Reader<R> {
     }
 
     fn length(&mut self, what: &'static str) -> Result<u64> {
-        match self.input.i32(what)? {
+        match self.source.int(what)? {
             // Vectors of more than 2^31 elements have their length in two parts; none is within the limit.
             -1 => Err(TabularError::TooLarge { what, found: 1 << 31, most: (1 << 31) - 1 }),
-            n => u64::try_from(n).map_err(|_| self.damaged(format!("a length of {n} of {what}"))),
+            n => u64::try_from(n).map_err(|_| self.source.damaged(format!("a length of {n} of {what}"))),
         }
     }
 
-    fn bytes(&mut self, n: u64, what: &'static str) -> Result<Vec<u8>> {
+    fn text(&mut self, n: u64, what: &'static str) -> Result<Vec<u8>> {
         self.hold(n)?;
-        let mut bytes = vec![0; usize::try_from(n).unwrap_or(usize::MAX)];
-        self.input.fill(&mut bytes, what)?;
-        Ok(bytes)
+        self.source.text(n, what)
     }
 
     fn flags(&mut self) -> Result<Flags> {
-        let flags = self.input.u32("a value")?;
+        let flags = self.source.int("a value")?.cast_unsigned();
         Ok(Flags {
             ty: flags & 0xff,
             has_attributes: flags & (1 << 9) != 0,
@@ -159,7 +150,7 @@ impl<R: Read> Reader<R> {
 
     fn value_of(&mut self, flags: &Flags, depth: u32) -> Result<Value> {
         if DEPTH <= depth {
-            return Err(self.damaged(format!("values lie more than {DEPTH} deep in each other")));
+            return Err(self.too_deep());
         }
         let mut data = match flags.ty {
             // R's own environments, `NULL`, and markers for missing arguments.
@@ -183,23 +174,34 @@ impl<R: Read> Reader<R> {
             4 => return self.environment(depth),
             7 | 8 => {
                 let n = self.length("the name of a function")?;
-                self.bytes(n, "the name of a function")?;
+                self.text(n, "the name of a function")?;
                 return Ok(Value::default());
             }
             9 => return self.characters(),
             10 => Data::Logicals(self.integers()?),
             13 => Data::Integers(self.integers()?),
-            14 => Data::Reals(self.reals()?),
-            15 => {
-                let n = self.length("complex numbers")?;
-                self.bytes(n.saturating_mul(16), "complex numbers")?;
-                Data::Nothing
-            }
+            14 => Data::Reals(self.reals_of(1, "numbers")?),
+            15 => Data::Complex(self.reals_of(2, "complex numbers")?),
             16 => self.texts(depth)?,
             19 | 20 => self.list(depth)?,
             24 => {
                 let n = self.length("raw bytes")?;
-                self.bytes(n, "raw bytes")?;
+                self.source.skip_raw(n, "raw bytes")?;
+                Data::Nothing
+            }
+            21 => {
+                self.length("the references of byte code")?;
+                self.byte_code(depth + 1)?;
+                Data::Nothing
+            }
+            22 => {
+                self.refer("".into())?;
+                self.value(depth + 1)?;
+                self.value(depth + 1)?;
+                Data::Nothing
+            }
+            23 => {
+                self.refer("".into())?;
                 Data::Nothing
             }
             25 => Data::Nothing,
@@ -229,15 +231,16 @@ impl<R: Read> Reader<R> {
     }
 
     fn referred(&mut self, packed: u32) -> Result<Value> {
-        let number = if packed == 0 { self.input.u32("a reference")? } else { packed };
+        let number = if packed == 0 { self.source.int("a reference")?.cast_unsigned() } else { packed };
         let at = usize::try_from(number).ok().and_then(|it| it.checked_sub(1));
         let name = at.and_then(|at| self.references.get(at)).cloned();
-        name.map(|it| Data::Symbol(it).into())
-            .ok_or_else(|| self.damaged(format!("a reference to number {number}, which was not named")))
+        name.map(|it| Data::Symbol(it).into()).ok_or_else(|| {
+            self.source.damaged(format!("a reference to number {number}, which was not named"))
+        })
     }
 
     fn names(&mut self, depth: u32) -> Result<()> {
-        self.input.i32("a name")?;
+        self.source.int("a name")?;
         let n = self.length("the parts of a name")?;
         for _ in 0..n {
             self.value(depth + 1)?;
@@ -246,7 +249,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn environment(&mut self, depth: u32) -> Result<Value> {
-        self.input.i32("an environment")?;
+        self.source.int("an environment")?;
         self.refer("".into())?;
         for _ in 0..4 {
             self.value(depth + 1)?;
@@ -284,12 +287,12 @@ impl<R: Read> Reader<R> {
     }
 
     fn characters(&mut self) -> Result<Value> {
-        let n = self.input.i32("a text")?;
+        let n = self.source.int("a text")?;
         if n == -1 {
             return Ok(Data::Characters(None).into());
         }
-        let n = u64::try_from(n).map_err(|_| self.damaged(format!("a text of {n} bytes")))?;
-        let bytes = self.bytes(n, "a text")?;
+        let n = u64::try_from(n).map_err(|_| self.source.damaged(format!("a text of {n} bytes")))?;
+        let bytes = self.text(n, "a text")?;
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => encoding_rs::WINDOWS_1252.decode(error.as_bytes()).0.into_owned(),
@@ -299,14 +302,57 @@ impl<R: Read> Reader<R> {
 
     fn integers(&mut self) -> Result<Vec<i32>> {
         let n = self.length("whole numbers")?;
-        let bytes = self.bytes(n.saturating_mul(4), "whole numbers")?;
-        Ok(bytes.as_chunks::<4>().0.iter().map(|it| i32::from_be_bytes(*it)).collect())
+        self.hold(n.saturating_mul(4))?;
+        (0..n).map(|_| self.source.int("whole numbers")).collect()
     }
 
-    fn reals(&mut self) -> Result<Vec<f64>> {
-        let n = self.length("numbers")?;
-        let bytes = self.bytes(n.saturating_mul(8), "numbers")?;
-        Ok(bytes.as_chunks::<8>().0.iter().map(|it| f64::from_be_bytes(*it)).collect())
+    /// Reads a vector whose elements are `n_parts` numbers each.
+    fn reals_of(&mut self, n_parts: u64, what: &'static str) -> Result<Vec<f64>> {
+        let n = self.length(what)?.saturating_mul(n_parts);
+        self.hold(n.saturating_mul(8))?;
+        (0..n).map(|_| self.source.real(what)).collect()
+    }
+
+    /// Reads past the compiled form of a function: its instructions and what they refer to.
+    fn byte_code(&mut self, depth: u32) -> Result<()> {
+        self.value(depth + 1)?;
+        let n = self.length("the constants of byte code")?;
+        for _ in 0..n {
+            match self.source.int("a constant of byte code")? {
+                21 => self.byte_code(depth + 1)?,
+                ty @ (2 | 6 | 239 | 240 | 243 | 244) => self.byte_code_call(ty, depth + 1)?,
+                _ => drop(self.value(depth + 1)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads past a call that byte code refers to, part by part: attributes, tag, then the first element and the rest.
+    fn byte_code_call(&mut self, mut ty: i32, depth: u32) -> Result<()> {
+        if DEPTH <= depth {
+            return Err(self.too_deep());
+        }
+        loop {
+            self.hold(64)?;
+            match ty {
+                243 => return self.source.int("a reference of byte code").map(drop),
+                244 => {
+                    self.source.int("a reference of byte code")?;
+                    ty = self.source.int("a call in byte code")?;
+                }
+                _ => {}
+            }
+            if !matches!(ty, 2 | 6 | 239 | 240) {
+                return self.value(depth + 1).map(drop);
+            }
+            if matches!(ty, 239 | 240) {
+                self.value(depth + 1)?;
+            }
+            self.value(depth + 1)?;
+            let first = self.source.int("a call in byte code")?;
+            self.byte_code_call(first, depth + 1)?;
+            ty = self.source.int("a call in byte code")?;
+        }
     }
 
     fn texts(&mut self, depth: u32) -> Result<Data> {
@@ -316,7 +362,7 @@ impl<R: Read> Reader<R> {
             self.hold(16)?;
             list.push(match self.value(depth + 1)?.data {
                 Data::Characters(text) => text,
-                _ => return Err(self.damaged("a value among texts that is none")),
+                _ => return Err(self.source.damaged("a value among texts that is none")),
             });
         }
         Ok(Data::Texts(list))
@@ -370,10 +416,12 @@ impl<R: Read> Reader<R> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded just before")]
     fn sequence(&mut self, name: &str, state: &[f64]) -> Result<Data> {
         let [n, first, step] = state else {
-            return Err(self.damaged(format!("a sequence of {} numbers; expected three", state.len())));
+            return Err(self
+                .source
+                .damaged(format!("a sequence of {} numbers; expected three", state.len())));
         };
         if !(0.0..=4e9).contains(n) {
-            return Err(self.damaged(format!("a sequence of {n} elements")));
+            return Err(self.source.damaged(format!("a sequence of {n} elements")));
         }
         self.hold((*n as u64).saturating_mul(8))?;
         let element = |at: u64| first + step * at as f64;
@@ -398,7 +446,7 @@ fn deferred(numbers: Data) -> Data {
             Data::Texts(list.into_iter().map(one).collect())
         }
         Data::Reals(list) => {
-            Data::Texts(list.into_iter().map(|it| if it.is_nan() { None } else { text(it) }).collect())
+            Data::Texts(list.into_iter().map(|it| if is_na(it) { None } else { text(it) }).collect())
         }
         other => other,
     }

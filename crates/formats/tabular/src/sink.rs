@@ -15,6 +15,8 @@ pub(crate) struct Described {
     pub(crate) label: String,
     pub(crate) ty: Type,
     pub(crate) format: String,
+    /// Whether the cells decide if the numbers are whole: [`Type::Real`] becomes [`Type::Integer`].
+    pub(crate) is_whole_by_cells: bool,
     /// (value as text, label, whether it is missing).
     pub(crate) categories: Vec<(String, String, bool)>,
     pub(crate) missing_values: Vec<String>,
@@ -23,17 +25,20 @@ pub(crate) struct Described {
 impl Described {
     pub(crate) fn new(name: String, ty: Type) -> Self {
         let (label, format) = (String::new(), String::new());
-        Self { name, label, ty, format, categories: Vec::new(), missing_values: Vec::new() }
+        let (categories, missing_values) = (Vec::new(), Vec::new());
+        Self { name, label, ty, format, is_whole_by_cells: false, categories, missing_values }
     }
 }
 
 /// How a number is formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum Form<'a> {
     /// `3`.
     Shortest,
     /// `3.0`.
     Point,
+    /// As the file has it.
+    Own(&'a str),
 }
 
 struct Column {
@@ -42,6 +47,7 @@ struct Column {
     gathering: Option<Gathering>,
     counts: HashMap<String, u64>,
     n_missing: u64,
+    is_whole: bool,
 }
 
 /// See the module.
@@ -81,6 +87,7 @@ impl<W: Write> Sink<W> {
                 described,
                 fingerprint: Fingerprint::default(),
                 n_missing: 0,
+                is_whole: true,
             })
             .collect();
         Ok(())
@@ -118,6 +125,7 @@ impl<W: Write> Sink<W> {
         number::push(value, &mut self.line);
         let Some(column) = self.columns.get_mut(at) else { return };
         column.fingerprint.number(value);
+        column.is_whole &= value.fract() == 0.0;
         if let Some(n) = column.counts.get_mut(&self.line[start..]) {
             *n += 1;
         }
@@ -131,19 +139,27 @@ impl<W: Write> Sink<W> {
         self.number_in(value, Form::Shortest);
     }
 
-    /// Adds a number in one of two forms.
-    pub(crate) fn number_in(&mut self, value: f64, form: Form) {
-        if !value.is_finite() {
-            return self.missing();
-        }
+    /// Adds a number in a form. `NaN`, `Inf` and `-Inf` are written so; statistics leave them out.
+    pub(crate) fn number_in(&mut self, value: f64, form: Form<'_>) {
         let at = self.next();
         let start = self.line.len();
-        number::push(value, &mut self.line);
-        if form == Form::Point && !self.line[start..].contains('.') {
+        match form {
+            _ if value.is_nan() => self.line.push_str("NaN"),
+            _ if value.is_infinite() => self.line.push_str(if value < 0.0 { "-Inf" } else { "Inf" }),
+            Form::Own(text) => self.line.push_str(text),
+            Form::Shortest | Form::Point => number::push(value, &mut self.line),
+        }
+        if form == Form::Point && value.is_finite() && !self.line[start..].contains('.') {
             self.line.push_str(".0");
         }
+        self.count(at, start, value);
+    }
+
+    /// Adds the number that stands from `start` on in the line to the statistics of its column.
+    fn count(&mut self, at: usize, start: usize, value: f64) {
         let Some(column) = self.columns.get_mut(at) else { return };
         column.fingerprint.number(value);
+        column.is_whole &= value.fract() == 0.0;
         if !column.counts.is_empty()
             && let Some(n) = column.counts.get_mut(&self.line[start..])
         {
@@ -164,7 +180,10 @@ impl<W: Write> Sink<W> {
         at_most("bytes of a text", text.len() as u64, self.limits.text_bytes as u64)?;
         let at = self.next();
         let Some(column) = self.columns.get_mut(at) else { return Ok(()) };
-        column.fingerprint.text(text);
+        match column.described.ty {
+            Type::Time => column.fingerprint.time(text),
+            _ => column.fingerprint.text(text),
+        }
         if !column.counts.is_empty()
             && let Some(n) = column.counts.get_mut(text)
         {
@@ -209,7 +228,11 @@ impl<W: Write> Sink<W> {
 }
 
 fn finished(column: Column) -> Variable {
-    let Described { name, label, ty, format, categories, missing_values } = column.described;
+    let Described { name, label, mut ty, format, is_whole_by_cells, categories, missing_values } =
+        column.described;
+    if ty == Type::Real && is_whole_by_cells && column.is_whole {
+        ty = Type::Integer;
+    }
     let unf: Unf = column.fingerprint.finish();
     let category = |(value, label, is_missing): (String, String, bool)| {
         let n_cells = column.counts.get(&value).copied().unwrap_or(0);

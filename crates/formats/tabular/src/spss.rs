@@ -6,9 +6,9 @@ use std::io::{BufRead, Read, Seek, Write};
 use encoding_rs::Encoding;
 use flate2::bufread::ZlibDecoder;
 
-use crate::dates::civil;
 use crate::input::{Input, Order};
 use crate::sink::{Described, Sink, at_most};
+use crate::spss_formats::{Moment, format_name};
 use crate::table::Type;
 use crate::{Result, TabularError, number};
 
@@ -18,12 +18,11 @@ const SYSTEM_MISSING: f64 = -f64::MAX;
 const UNIT: usize = 8;
 /// Bytes of a long text that fit into one of its segments.
 const SEGMENT: usize = 255;
-/// Seconds from 1582-10-14, the epoch of SPSS, to 1970-01-01.
-const SECONDS_TO_1970: f64 = 12_219_379_200.0;
 
 /// A variable of the dictionary, with the units that continue it.
 struct Entry {
-    /// Name of at most eight bytes.
+    /// Name of at most eight bytes, in the encoding of the file.
+    short_bytes: [u8; 8],
     short: String,
     name: String,
     label: Vec<u8>,
@@ -136,6 +135,7 @@ fn dictionary<R: Read, W: Write>(input: &mut Input<R>, sink: &Sink<W>) -> Result
     let mut labels: Vec<([u8; 8], Vec<u8>)> = Vec::new();
     let mut long_names: Vec<u8> = Vec::new();
     let mut long_labels: Vec<u8> = Vec::new();
+    let mut long_sizes: Vec<u8> = Vec::new();
     let most = sink.limits.label_bytes;
     loop {
         let mut count = |n: u64| {
@@ -186,7 +186,7 @@ fn dictionary<R: Read, W: Write>(input: &mut Input<R>, sink: &Sink<W>) -> Result
                         match subtype {
                             3 => code_page(&bytes, input.order, &mut dictionary),
                             13 => long_names = bytes,
-                            14 => dictionary.long_texts = long_texts(&bytes),
+                            14 => long_sizes = bytes,
                             20 => {
                                 if let Some(encoding) = Encoding::for_label(&bytes) {
                                     dictionary.encoding = encoding;
@@ -205,6 +205,7 @@ fn dictionary<R: Read, W: Write>(input: &mut Input<R>, sink: &Sink<W>) -> Result
             other => return Err(input.damaged(format!("record type {other} is not known"))),
         }
     }
+    dictionary.long_texts = long_texts(&dictionary.decode(&long_sizes));
     name_variables(&mut dictionary, &long_names);
     label_long_texts(&mut dictionary, &long_labels, input.order);
     Ok(dictionary)
@@ -250,10 +251,10 @@ fn variable<R: Read>(
         }
         return Ok(());
     };
-    let short = String::from_utf8_lossy(&short).trim_end().to_owned();
     dictionary.entries.push(Entry {
-        name: short.clone(),
-        short,
+        short_bytes: short,
+        short: String::new(),
+        name: String::new(),
         label,
         width,
         units: 1,
@@ -285,20 +286,21 @@ fn code_page(bytes: &[u8], order: Order, dictionary: &mut Dictionary) {
     }
 }
 
-/// Parses `SHORT=long` joined by tabs.
+/// Names the variables, once the encoding is known, by `SHORT=long` joined by tabs.
 fn name_variables(dictionary: &mut Dictionary, bytes: &[u8]) {
     let text = dictionary.decode(bytes);
     let names: HashMap<&str, &str> = text.split('\t').filter_map(|it| it.split_once('=')).collect();
-    for entry in &mut dictionary.entries {
-        if let Some(name) = names.get(entry.short.as_str()) {
-            (*name).clone_into(&mut entry.name);
-        }
+    let mut entries = std::mem::take(&mut dictionary.entries);
+    for entry in &mut entries {
+        entry.short = dictionary.decode(&entry.short_bytes);
+        entry.name =
+            names.get(entry.short.as_str()).map_or_else(|| entry.short.clone(), |it| (*it).to_owned());
     }
+    dictionary.entries = entries;
 }
 
 /// Parses `SHORT=bytes` ended by NUL and a tab.
-fn long_texts(bytes: &[u8]) -> Vec<(String, usize)> {
-    let text = String::from_utf8_lossy(bytes);
+fn long_texts(text: &str) -> Vec<(String, usize)> {
     let pairs = text.split('\t').filter_map(|it| it.trim_matches('\0').split_once('='));
     pairs.filter_map(|(name, n)| Some((name.to_owned(), n.trim_matches('\0').trim().parse().ok()?))).collect()
 }
@@ -306,6 +308,7 @@ fn long_texts(bytes: &[u8]) -> Vec<(String, usize)> {
 /// Reads labels of texts longer than eight bytes: length and name, width, count, then lengths and texts.
 fn label_long_texts(dictionary: &mut Dictionary, bytes: &[u8], order: Order) {
     let mut rest = bytes;
+    let encoding = dictionary.encoding;
     let number = |rest: &mut &[u8]| -> Option<usize> {
         let (head, tail) = rest.split_first_chunk::<4>()?;
         *rest = tail;
@@ -318,7 +321,7 @@ fn label_long_texts(dictionary: &mut Dictionary, bytes: &[u8], order: Order) {
             Some(head.to_vec())
         };
         let n = number(rest)?;
-        let name = String::from_utf8_lossy(&take(rest, n)?).into_owned();
+        let name = encoding.decode_without_bom_handling(&take(rest, n)?).0.into_owned();
         number(rest)?;
         let n_labels = number(rest)?;
         let mut labels = Vec::new();
@@ -347,55 +350,6 @@ struct Shown {
     missing_texts: Vec<String>,
 }
 
-/// What a number of seconds represents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    Date,
-    DateTime,
-    TimeOfDay,
-}
-
-fn moment_of(format: u32) -> Option<Moment> {
-    Some(match format >> 16 & 0xff {
-        20 | 23 | 24 | 28 | 29 | 30 | 38 | 39 => Moment::Date,
-        22 | 41 => Moment::DateTime,
-        21 | 25 => Moment::TimeOfDay,
-        _ => return None,
-    })
-}
-
-/// Returns the name of one of SPSS's formats for variables, by number.
-fn format_name(format: u32) -> String {
-    let name = match format >> 16 & 0xff {
-        1 => "A",
-        2 => "AHEX",
-        3 => "COMMA",
-        4 => "DOLLAR",
-        5 => "F",
-        17 => "E",
-        20 => "DATE",
-        21 => "TIME",
-        22 => "DATETIME",
-        23 => "ADATE",
-        24 => "JDATE",
-        25 => "DTIME",
-        26 => "WKDAY",
-        27 => "MONTH",
-        28 => "MOYR",
-        29 => "QYR",
-        30 => "WKYR",
-        31 => "PCT",
-        32 => "DOT",
-        38 => "EDATE",
-        39 => "SDATE",
-        40 => "MTIME",
-        41 => "YMDHMS",
-        _ => return String::new(),
-    };
-    let (width, decimals) = (format >> 8 & 0xff, format & 0xff);
-    if decimals == 0 { format!("{name}{width}") } else { format!("{name}{width}.{decimals}") }
-}
-
 fn variables(dictionary: &Dictionary) -> Vec<Shown> {
     let mut list = Vec::new();
     let mut entries = dictionary.entries.iter().peekable();
@@ -416,13 +370,11 @@ fn variables(dictionary: &Dictionary) -> Vec<Shown> {
 
 fn shown(dictionary: &Dictionary, entry: &Entry, segments: Vec<(usize, usize, usize)>) -> Shown {
     let is_text = 0 < entry.width;
-    let moment = moment_of(entry.format).filter(|_| !is_text);
-    let is_whole = entry.format & 0xff == 0;
+    let moment = Moment::of(entry.format).filter(|_| !is_text);
     let ty = match (is_text, moment) {
         (true, _) => Type::Text,
         (_, Some(Moment::Date)) => Type::Date,
         (_, Some(_)) => Type::Time,
-        (false, None) if is_whole => Type::Integer,
         (false, None) => Type::Real,
     };
     let number_of = |bytes: &[u8; 8]| dictionary.number(*bytes);
@@ -446,6 +398,7 @@ fn shown(dictionary: &Dictionary, entry: &Entry, segments: Vec<(usize, usize, us
     let described = Described {
         label: dictionary.decode(&entry.label),
         format: format_name(entry.format),
+        is_whole_by_cells: true,
         categories: short.chain(long).collect(),
         missing_values,
         ..Described::new(entry.name.clone(), ty)
@@ -589,7 +542,7 @@ fn hand_out<W: Write>(
         let value = dictionary.number(unit);
         match it.moment {
             _ if value == SYSTEM_MISSING || !value.is_finite() => sink.missing(),
-            Some(moment) => match moment_text(moment, value) {
+            Some(moment) => match moment.text(value) {
                 Some(text) => sink.text(&text)?,
                 None => sink.missing(),
             },
@@ -604,26 +557,5 @@ impl Dictionary {
     /// Returns the number in a unit.
     fn number(&self, unit: [u8; UNIT]) -> f64 {
         if self.order == Order::Big { f64::from_be_bytes(unit) } else { f64::from_le_bytes(unit) }
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "seconds beyond 2^53 are no moments")]
-fn moment_text(moment: Moment, value: f64) -> Option<String> {
-    if 1e15 < value.abs() {
-        return None;
-    }
-    let clock = |seconds: i64| format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if moment == Moment::TimeOfDay {
-        return (0.0 <= value).then(|| clock(value as i64));
-    }
-    let seconds = (value - SECONDS_TO_1970) as i64;
-    let (year, month, day) = civil(seconds.div_euclid(86_400));
-    let date = format!("{year:04}-{month:02}-{day:02}");
-    if !(1..=9999).contains(&year) {
-        return None;
-    }
-    match moment {
-        Moment::Date => Some(date),
-        _ => Some(format!("{date} {}", clock(seconds.rem_euclid(86_400)))),
     }
 }

@@ -304,12 +304,8 @@ fn variable<R: Read>(text: &mut Text<R>, most: usize) -> Result<Entry> {
     for _ in 0..3 {
         text.integer()?;
     }
-    let ty = match (width, format[2]) {
-        (1.., _) => Type::Text,
-        (0, 0) => Type::Integer,
-        _ => Type::Real,
-    };
-    let described = Described::new(name, ty);
+    let ty = if 0 < width { Type::Text } else { Type::Real };
+    let described = Described { is_whole_by_cells: true, ..Described::new(name, ty) };
     Ok(Entry { described, width, missing: Vec::new(), ranges: Vec::new() })
 }
 

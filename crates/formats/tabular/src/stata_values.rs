@@ -176,7 +176,7 @@ pub(crate) fn hand_out<'t, W: Write>(
 
 /// Returns the form of floats: Dataverse writes those of old files as short as possible and those of newer
 /// ones with a point.
-pub(crate) fn form(storage: Storage, tagged: Tagged) -> Form {
+pub(crate) fn form(storage: Storage, tagged: Tagged) -> Form<'static> {
     match storage {
         Storage::Float | Storage::Double if tagged == Tagged::Yes => Form::Point,
         _ => Form::Shortest,

@@ -15,8 +15,6 @@ pub struct Summary {
     pub mean: Option<f64>,
     /// Middle value, or the mean of the two in the middle.
     pub median: Option<f64>,
-    /// The value that occurs most often, the smallest of several; `None` if every value occurs once.
-    pub mode: Option<f64>,
     /// Standard deviation of a sample.
     pub standard_deviation: Option<f64>,
 }
@@ -44,7 +42,6 @@ impl Gathering {
         self.n_invalid += 1;
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counts of cells are far below 2^53")]
     pub(crate) fn value(&mut self, value: f64) {
         if !value.is_finite() {
             self.n_invalid += 1;
@@ -54,48 +51,60 @@ impl Gathering {
         self.min = Some(self.min.map_or(value, |it| it.min(value)));
         self.max = Some(self.max.map_or(value, |it| it.max(value)));
         let difference = value - self.mean;
-        self.mean += difference / self.n_valid as f64;
+        self.mean += difference / count(self.n_valid);
         self.squares += difference * (value - self.mean);
         if let Some(held) = &mut self.held {
             held.push(value);
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counts of cells are far below 2^53")]
     pub(crate) fn finish(self) -> Summary {
-        let (median, mode) = self.held.map(middle_and_mode).unwrap_or_default();
-        let is_there = 0 < self.n_valid;
+        let (mut mean, mut squares) = (self.mean, self.squares);
+        if let Some(held) = &self.held {
+            (mean, squares) = moments(held);
+        }
         Summary {
             n_valid: self.n_valid,
             n_invalid: self.n_invalid,
             min: self.min,
             max: self.max,
-            mean: is_there.then_some(self.mean),
-            median,
-            mode,
+            mean: (0 < self.n_valid).then_some(mean),
+            median: self.held.and_then(middle),
             standard_deviation: (1 < self.n_valid)
-                .then(|| (self.squares / (self.n_valid - 1) as f64).max(0.0).sqrt()),
+                .then(|| (squares / count(self.n_valid - 1)).max(0.0).sqrt()),
         }
     }
 }
 
-fn middle_and_mode(mut values: Vec<f64>) -> (Option<f64>, Option<f64>) {
+#[expect(clippy::cast_precision_loss, reason = "counts of cells are far below 2^53")]
+fn count(n: u64) -> f64 {
+    n as f64
+}
+
+/// Returns the mean and the sum of squared differences from it, each in a second pass that takes back the error of the
+/// first: the statistics that archives publish are to the last digit those.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = count(values.len() as u64);
+    let rough = values.iter().sum::<f64>() / n;
+    let mean = rough + values.iter().map(|it| it - rough).sum::<f64>() / n;
+    let (mut squares, mut error) = (0.0, 0.0);
+    for value in values {
+        let difference = value - mean;
+        squares += difference * difference;
+        error += difference;
+    }
+    (mean, squares - error * error / n)
+}
+
+fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let n = values.len();
-    let median = match n {
-        0 => None,
-        _ if n % 2 == 1 => Some(values[n / 2]),
-        _ => Some(f64::midpoint(values[n / 2 - 1], values[n / 2])),
-    };
-    let mut mode = None;
-    let mut most = 1;
-    for run in values.chunk_by(|a, b| a == b) {
-        if most < run.len() {
-            most = run.len();
-            mode = Some(run[0]);
-        }
+    let upper = *values.get(n / 2)?;
+    if n % 2 == 1 {
+        return Some(upper);
     }
-    (median, mode)
+    let lower = values[n / 2 - 1];
+    Some(lower + 0.5 * (upper - lower))
 }
 
 #[cfg(test)]
@@ -110,7 +119,7 @@ mod tests {
         let summary = gathering.finish();
         assert_eq!((summary.n_valid, summary.n_invalid), (4, 1));
         assert_eq!((summary.min, summary.max, summary.mean), (Some(2.0), Some(5.0), Some(3.75)));
-        assert_eq!((summary.median, summary.mode), (Some(4.0), Some(4.0)));
+        assert_eq!(summary.median, Some(4.0));
         let deviation = summary.standard_deviation.unwrap();
         assert!((deviation - 1.258_305_739_211_791_6).abs() < 1e-12);
         assert_eq!(Gathering::new().finish(), Summary::default());

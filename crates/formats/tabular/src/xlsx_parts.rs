@@ -1,8 +1,6 @@
-//! The parts of an Excel workbook other than its sheets: which sheet is the first, the shared strings, and the
-//! formats that show numbers as dates.
+//! The parts of an Excel workbook other than its sheets: which sheet is the first, and the shared strings.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::rc::Rc;
 
@@ -25,10 +23,6 @@ pub(crate) struct Workbook {
     pub(crate) sheet: String,
     /// Texts that cells refer to by number.
     pub(crate) shared: Vec<String>,
-    /// For each cell format, whether it shows dates.
-    pub(crate) date_styles: Vec<bool>,
-    /// Whether days are counted from 1904, not from 1900.
-    pub(crate) is_1904: bool,
 }
 
 impl Workbook {
@@ -36,7 +30,7 @@ impl Workbook {
         let root = relations(archive, "", limits)?;
         let path = target(&root, "/officeDocument").unwrap_or_else(|| "xl/workbook.xml".to_owned());
         let relations = relations(archive, &path, limits)?;
-        let (sheet_ids, is_1904) = sheets(archive, &path, limits)?;
+        let sheet_ids = sheets(archive, &path, limits)?;
         let is_sheet = |it: &&Relation| it.ty.ends_with("/worksheet");
         let found = sheet_ids.iter().find_map(|id| relations.iter().filter(is_sheet).find(|it| it.id == *id));
         let sheet = found
@@ -46,11 +40,7 @@ impl Workbook {
             Some(path) => shared_strings(Part::open(archive, &path, limits)?, limits)?,
             None => Vec::new(),
         };
-        let date_styles = match target(&relations, "/styles") {
-            Some(path) => date_styles(Part::open(archive, &path, limits)?, limits)?,
-            None => Vec::new(),
-        };
-        Ok(Self { sheet, shared, date_styles, is_1904 })
+        Ok(Self { sheet, shared })
     }
 }
 
@@ -92,26 +82,18 @@ fn relations<R: Read + Seek>(
     Ok(found)
 }
 
-/// Returns the ids of the sheets in order, and whether days are counted from 1904.
-fn sheets<R: Read + Seek>(
-    archive: &mut ZipArchive<R>,
-    path: &str,
-    limits: &Limits,
-) -> Result<(Vec<String>, bool)> {
+/// Returns the ids of the sheets in order.
+fn sheets<R: Read + Seek>(archive: &mut ZipArchive<R>, path: &str, limits: &Limits) -> Result<Vec<String>> {
     let mut part = Part::open(archive, path, limits)?;
-    let (mut ids, mut is_1904) = (Vec::new(), false);
+    let mut ids = Vec::new();
     while let Some(piece) = part.next()? {
         let Piece::Open(start) = piece else { continue };
-        match start.local_name().into_inner() {
-            "sheet" => ids.extend(attribute(&start, "id")),
-            "workbookPr" => {
-                is_1904 = attribute(&start, "date1904").is_some_and(|it| it == "1" || it == "true");
-            }
-            _ => {}
+        if start.local_name().into_inner() == "sheet" {
+            ids.extend(attribute(&start, "id"));
         }
         at_most("sheets", ids.len() as u64, limits.variables as u64)?;
     }
-    Ok((ids, is_1904))
+    Ok(ids)
 }
 
 /// Reads the shared strings: `<si>` holds a text, or runs of it; the content of `<rPh>` is the pronunciation.
@@ -142,67 +124,6 @@ fn shared_strings<R: Read>(mut part: Part<R>, limits: &Limits) -> Result<Vec<Str
         at_most("bytes of shared strings", n_bytes, limits.long_string_bytes)?;
     }
     Ok(all)
-}
-
-fn date_styles<R: Read>(mut part: Part<R>, limits: &Limits) -> Result<Vec<bool>> {
-    let mut own: HashMap<u32, bool> = HashMap::new();
-    let (mut styles, mut is_cells) = (Vec::new(), false);
-    while let Some(piece) = part.next()? {
-        match piece {
-            Piece::Open(start) => {
-                let number = attribute(&start, "numFmtId").and_then(|it| it.parse::<u32>().ok());
-                match (start.local_name().into_inner(), number) {
-                    ("cellXfs", _) => is_cells = true,
-                    ("numFmt", Some(id)) => {
-                        let code = attribute(&start, "formatCode").unwrap_or_default();
-                        own.insert(id, shows_date(&code));
-                    }
-                    ("xf", id) if is_cells => {
-                        let id = id.unwrap_or(0);
-                        let is_date = own.get(&id).copied().unwrap_or_else(|| shows_date(built_in(id)));
-                        styles.push(is_date);
-                    }
-                    _ => {}
-                }
-            }
-            Piece::Close(name) if name == "cellXfs" => is_cells = false,
-            _ => {}
-        }
-        at_most("cell formats", (styles.len() + own.len()) as u64, limits.label_bytes)?;
-    }
-    Ok(styles)
-}
-
-/// Returns the date formats that every workbook has (section 18.8.30 of the standard); nothing for others.
-fn built_in(id: u32) -> &'static str {
-    match id {
-        14..=17 | 22 | 27..=36 | 50..=58 => "yyyy-mm-dd",
-        18..=21 | 45 | 47 => "hh:mm",
-        _ => "",
-    }
-}
-
-/// Returns whether a format shows a number as a date or a time of day. Durations, `[h]:mm`, are numbers.
-fn shows_date(code: &str) -> bool {
-    let (mut chars, mut is_date) = (code.chars(), false);
-    while let Some(char) = chars.next() {
-        match char.to_ascii_lowercase() {
-            ';' => break,
-            '\\' | '_' | '*' => drop(chars.next()),
-            '"' => drop(chars.by_ref().find(|it| *it == '"')),
-            '[' => {
-                let within: String = chars.by_ref().take_while(|it| *it != ']').collect();
-                let is_unit = |it: char| matches!(it.to_ascii_lowercase(), 'h' | 'm' | 's');
-                if !within.is_empty() && within.chars().all(is_unit) {
-                    return false;
-                }
-            }
-            'g' if code.to_ascii_lowercase().starts_with("general") => return false,
-            'y' | 'm' | 'd' | 'h' | 's' => is_date = true,
-            _ => {}
-        }
-    }
-    is_date
 }
 
 /// An element or a text of a part.
@@ -322,27 +243,5 @@ impl<R: Read> BufRead for Bounded<R> {
         self.left = self.left.saturating_sub(n as u64);
         self.n_of_event.set(self.n_of_event.get() + n as u64);
         self.source.consume(n);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formats_that_show_dates() {
-        for (code, expected) in [
-            ("yyyy\\-mm\\-dd", true),
-            ("[$-409]d\\-mmm\\-yy;@", true),
-            ("h:mm AM/PM", true),
-            ("[h]:mm:ss", false),
-            ("General", false),
-            ("0.00E+00", false),
-            ("#,##0\\ \"days\"", false),
-            ("[Red]0.00_);(0.00)", false),
-            ("", false),
-        ] {
-            assert_eq!(shows_date(code), expected, "{code}");
-        }
     }
 }

@@ -9,6 +9,8 @@ use pinakes_tabular::{Format, Limits, Table, TabularError, Type, read, sniff};
 const HAS_ATTRIBUTES: u32 = 1 << 9;
 const HAS_TAG: u32 = 1 << 10;
 const NIL: u32 = 254;
+/// `NA` among numbers.
+const NA_REAL: f64 = f64::from_bits(0x7ff0_0000_0000_07a2);
 
 /// Values as R writes them.
 #[derive(Default)]
@@ -99,7 +101,7 @@ fn workspace(version: u32) -> Vec<u8> {
     } else {
         it.integers(13, &[1, 2, i32::MIN]);
     }
-    it.reals(14, &[1.5, f64::NAN, -2.0]);
+    it.reals(14, &[1.5, NA_REAL, -2.0]);
     it.texts(&[Some("a\t\"b\""), None, Some("")]);
     it.integers(13 | HAS_ATTRIBUTES | (1 << 8), &[2, 1, i32::MIN]);
     it.attributes(&[("levels", &[Some("low"), Some("high")]), ("class", &[Some("factor")])]);
@@ -160,7 +162,8 @@ fn what_cannot_be_read_says_why() {
     for (bytes, part) in [
         (&b"BZh9"[..], "packed by bzip2"),
         (b"\xfd7zXZ\0", "packed by xz"),
-        (b"RDX2\nA\n", "XDR form"),
+        (b"RDX2\nB\n", "is the form of this workspace"),
+        (b"RDA2\nA\n2x ", "\"2x\" in the version of the serialization; expected a whole number"),
         (b"RDX9\nX\n", "expected RDX2 or RDX3"),
         (b"RD", "the file ends within the magic number"),
         (&whole[..40], "the file ends within"),
@@ -193,4 +196,77 @@ fn values_that_lie_too_deep_are_refused() {
     }
     let fault = table(&deep.0, &Limits::default()).unwrap_err().to_string();
     assert!(fault.contains("64 deep"), "{fault}");
+}
+
+/// Functions with byte code, as `save.image()` writes them beside the tables, and pointers are passed over.
+#[test]
+fn what_is_no_table_is_passed_over() {
+    let mut it = Saved(b"RDX2\nX\n".to_vec());
+    it.0.extend([0, 0, 0, 2, 0, 4, 4, 1, 0, 2, 3, 0]);
+    it.flags(2 | HAS_TAG);
+    it.symbol("f");
+    // Environment, formals, body.
+    it.flags(3 | HAS_TAG);
+    it.flags(253);
+    it.flags(NIL);
+    it.flags(21);
+    it.length(1);
+    it.integers(13, &[12, 16, 1]);
+    it.length(3);
+    // A call with the number 0: no tag, the symbol `x`, and a list of one element, which is the call again.
+    it.length(244);
+    it.length(0);
+    it.length(6);
+    it.flags(NIL);
+    it.length(1);
+    it.symbol("x");
+    it.length(2);
+    it.flags(NIL);
+    it.length(243);
+    it.length(0);
+    it.length(254);
+    it.flags(NIL);
+    // The code of another function, and a number.
+    it.length(21);
+    it.integers(13, &[1]);
+    it.length(0);
+    it.length(14);
+    it.reals(14, &[2.0]);
+    it.flags(2 | HAS_TAG);
+    it.symbol("pointer");
+    it.flags(22);
+    it.flags(NIL);
+    it.flags(NIL);
+    it.flags(2 | HAS_TAG);
+    it.symbol("waves");
+    it.flags(19 | HAS_ATTRIBUTES | (1 << 8));
+    it.length(2);
+    it.reals(14, &[f64::INFINITY, f64::NAN, NA_REAL]);
+    it.reals(15, &[]);
+    let at = it.0.len() - 4;
+    it.0.truncate(at);
+    it.length(3);
+    [1.0, -2.5, 0.0, 1.0, NA_REAL, 0.0].iter().for_each(|value: &f64| it.0.extend(value.to_be_bytes()));
+    it.attributes(&[("names", &[Some("height"), Some("phase")]), ("class", &[Some("data.frame")])]);
+    it.flags(NIL);
+    let (_, tab) = table(&it.0, &Limits::default()).unwrap();
+    assert_eq!(tab, "Inf\t\"1-2.5i\"\nNaN\t\"0+1i\"\n\t\n");
+}
+
+/// What `save(tides, file = "tides.RData", ascii = TRUE)` writes for a data frame of two columns.
+const ASCII: &str = "RDA3\nA\n3\n263168\n197888\n5\nUTF-8\n1026\n1\n262153\n5\ntides\n787\n2\n14\n4\n1.5\nNA\nNaN\n-Inf\n\
+    16\n4\n262153\n7\na\\040b\\tc\\\"d\n9\n-1\n262153\n0\n\n262153\n4\n\\303\\274\\n7\n1026\n1\n262153\n5\nnames\n16\n2\n\
+    262153\n1\nx\n262153\n4\ntext\n1026\n1\n262153\n5\nclass\n16\n1\n262153\n10\ndata.frame\n1026\n1\n262153\n9\n\
+    row.names\n13\n2\nNA\n-4\n254\n254\n";
+
+#[test]
+fn the_ascii_form() {
+    assert_eq!(sniff(ASCII.as_bytes()), Some(Format::RData));
+    let (_, tab) = table(ASCII.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(tab, "1.5\t\"a b\\tc\\\"d\"\n\t\nNaN\t\"\"\n-Inf\t\"\u{fc}\\n7\"\n");
+    let cut = table(&ASCII.as_bytes()[..ASCII.len() - 5], &Limits::default()).unwrap_err().to_string();
+    assert!(cut.contains("the file ends within"), "{cut}");
+    let escape = ASCII.replace("\\040", "\\777");
+    let fault = table(escape.as_bytes(), &Limits::default()).unwrap_err().to_string();
+    assert!(fault.contains("\\777 in a text is no byte"), "{fault}");
 }

@@ -13,24 +13,91 @@ fn table(format: Format, bytes: &[u8]) -> Result<(Table, String), TabularError> 
     Ok((table, String::from_utf8(tab).expect("the tab-separated form is UTF-8")))
 }
 
+fn types_of(table: &Table) -> Vec<(&str, Type)> {
+    table.variables.iter().map(|it| (it.name.as_str(), it.ty)).collect()
+}
+
 #[test]
 fn columns_of_a_csv_file_are_told_apart() {
-    let csv = "\u{feff}when,n,x,name,,n\n2026-01-31,1,1.5,\"a \"\"b\"\"\tc\",,7\n,2,,,,\n";
+    let csv = "\u{feff}when,n,x,name,,n\n2026-01-31,1,1.50,\"a \"\"b\"\"\tc\",,7\n,2,,,,\n";
     let (table, tab) = table(Format::Csv, csv.as_bytes()).unwrap();
-    let types: Vec<(&str, Type)> = table.variables.iter().map(|it| (it.name.as_str(), it.ty)).collect();
+    let expected = [
+        ("when", Type::Date),
+        ("n", Type::Integer),
+        ("x", Type::Real),
+        ("name", Type::Text),
+        ("v5", Type::Integer),
+        ("v6", Type::Integer),
+    ];
+    assert_eq!(types_of(&table), expected);
+    assert_eq!(tab, "2026-01-31\t1\t1.50\t\"a \\\"b\\\"\\tc\"\t\t7\n\t2\t\t\"\"\t\t\n");
+    assert_eq!((table.n_rows, table.variables[2].n_missing, table.variables[3].n_missing), (2, 1, 0));
+}
+
+/// Numbers stay as they are written; some words stand for numbers.
+#[test]
+fn numbers_of_a_csv_file() {
+    let csv = "a,b,c,d,e,f\n1E3,null,null,NA,2026-01-31 12:00:00,.\n+Inf,07,1.0,3,2026-01-31 12:00:00.50,1\n-inf,-1,,nan,,2\n";
+    let (table, tab) = table(Format::Csv, csv.as_bytes()).unwrap();
+    let types: Vec<Type> = table.variables.iter().map(|it| it.ty).collect();
+    assert_eq!(types, [Type::Real, Type::Integer, Type::Real, Type::Real, Type::Time, Type::Text]);
     assert_eq!(
-        types,
-        [
-            ("when", Type::Date),
-            ("n", Type::Integer),
-            ("x", Type::Real),
-            ("name", Type::Text),
-            ("v5", Type::Text),
-            ("v6", Type::Integer)
-        ]
+        tab,
+        "1E3\t0\t0.0\t\t2026-01-31 12:00:00\t\".\"\nInf\t07\t1.0\t3\t2026-01-31 12:00:00.50\t\"1\"\n-Inf\t-1\t\tNaN\t\t\"2\"\n"
     );
-    assert_eq!(tab, "2026-01-31\t1\t1.5\t\"a \\\"b\\\"\\tc\"\t\t7\n\t2\t\t\t\t\n");
-    assert_eq!((table.n_rows, table.variables[2].n_missing), (2, 1));
+    let summary = |at: usize| {
+        let summary = table.variables[at].summary.clone().expect("a number has statistics");
+        (summary.n_valid, summary.n_invalid, summary.mean)
+    };
+    assert_eq!(
+        (summary(0), summary(1), summary(3)),
+        ((1, 2, Some(1000.0)), (3, 0, Some(2.0)), (1, 2, Some(3.0)))
+    );
+    // 12:00:00.50 is the same time as 12:00:00.5.
+    let other = csv.replace(".50,", ".5,");
+    let (other, _) = self::table(Format::Csv, other.as_bytes()).unwrap();
+    assert_eq!(other.unf, table.unf);
+}
+
+/// Blanks around the cells of a tab-separated file do not count.
+#[test]
+fn blanks_around_cells() {
+    let (tsv, tab) = table(Format::Tsv, b"n \tname\n 1\tx \n").unwrap();
+    assert_eq!(types_of(&tsv), [("n", Type::Integer), ("name", Type::Text)]);
+    assert_eq!(tab, "1\t\"x\"\n");
+    let (csv, tab) = table(Format::Csv, b"n,name\n 1,x \n").unwrap();
+    assert_eq!(types_of(&csv), [("n", Type::Real), ("name", Type::Text)]);
+    assert_eq!(tab, " 1\t\"x \"\n");
+}
+
+/// An SPSS file in the code page 1252 with two variables, whose short names are `\u{dc}BER` and `SPA\u{df}`.
+fn spss() -> Vec<u8> {
+    let mut file = b"$FL2@(#) SPSS DATA FILE".to_vec();
+    file.resize(64, b' ');
+    let number = |file: &mut Vec<u8>, list: &[i32]| list.iter().for_each(|it| file.extend(it.to_le_bytes()));
+    number(&mut file, &[2, 2, 0, 0, 2]);
+    file.extend(100_f64.to_le_bytes());
+    file.resize(file.len() + 84, b' ');
+    let two_decimals = 0x0005_0802;
+    for name in [b"\xdcBER    ", b"SPA\xdf    "] {
+        number(&mut file, &[2, 0, 0, 0, two_decimals, two_decimals]);
+        file.extend(name);
+    }
+    number(&mut file, &[7, 3, 4, 8, 11, 0, 0, -1, 1, 1, 2, 1252]);
+    let names = b"\xdcBER=\xfcberhaupt\tSPA\xdf=Spa\xdf";
+    number(&mut file, &[7, 13, 1, i32::try_from(names.len()).unwrap()]);
+    file.extend(names);
+    number(&mut file, &[999, 0]);
+    [1.0, 1.5, 2.0, -2.0].iter().for_each(|it: &f64| file.extend(it.to_le_bytes()));
+    file
+}
+
+/// Names are in the file's code page. Both variables show two decimals; the cells decide which is whole.
+#[test]
+fn an_spss_file_of_another_code_page() {
+    let (table, tab) = table(Format::Spss, &spss()).unwrap();
+    assert_eq!(types_of(&table), [("\u{fc}berhaupt", Type::Integer), ("Spa\u{df}", Type::Real)]);
+    assert_eq!(tab, "1\t1.5\n2\t-2\n");
 }
 
 #[test]
@@ -115,7 +182,7 @@ const ROOT: (&str, &str) = (
 );
 const RELATIONS: (&str, &str) = (
     "book/_rels/b.xml.rels",
-    r#"<Relationships><Relationship Id="r1" Type="http://x/chartsheet" Target="c.xml"/><Relationship Id="r2" Type="http://x/worksheet" Target="/book/s.xml"/><Relationship Id="r3" Type="http://x/sharedStrings" Target="t.xml"/><Relationship Id="r4" Type="http://x/styles" Target="f.xml"/></Relationships>"#,
+    r#"<Relationships><Relationship Id="r1" Type="http://x/chartsheet" Target="c.xml"/><Relationship Id="r2" Type="http://x/worksheet" Target="/book/s.xml"/><Relationship Id="r3" Type="http://x/sharedStrings" Target="t.xml"/></Relationships>"#,
 );
 const BOOK: (&str, &str) = (
     "book/b.xml",
@@ -125,15 +192,10 @@ const STRINGS: (&str, &str) = (
     "book/t.xml",
     "<sst><si><t>when</t></si><si><r><t>A&amp;</t></r><r><t>B</t></r><rPh sb=\"0\"><t>no</t></rPh></si></sst>",
 );
-const STYLES: (&str, &str) = (
-    "book/f.xml",
-    r#"<styleSheet><numFmts><numFmt numFmtId="170" formatCode="dd/mm/yyyy"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="170"/><xf numFmtId="22"/></cellXfs></styleSheet>"#,
-);
-
 /// Returns a workbook whose sheet has these rows.
 fn sheet(rows: &str) -> Vec<u8> {
     let sheet = format!("<worksheet><sheetData>{rows}</sheetData></worksheet>");
-    workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES, ("book/s.xml", &sheet)])
+    workbook(&[ROOT, RELATIONS, BOOK, STRINGS, ("book/s.xml", &sheet)])
 }
 
 /// A row without content before the names; cells without a reference; a row that is shorter than the others.
@@ -145,37 +207,24 @@ const EXCEL_ROWS: &str = r#"<row r="1"><c r="A1" s="1"/></row>
 #[test]
 fn an_excel_workbook() {
     let (table, tab) = table(Format::Xlsx, &sheet(EXCEL_ROWS)).unwrap();
-    let types: Vec<(&str, Type)> = table.variables.iter().map(|it| (it.name.as_str(), it.ty)).collect();
     let expected = [
-        ("when", Type::Date),
-        ("A&B", Type::Integer),
-        ("v3", Type::Time),
+        ("when", Type::Real),
+        ("A&B", Type::Real),
+        ("v3", Type::Real),
         ("x", Type::Real),
         ("v5", Type::Text),
     ];
-    assert_eq!(types, expected);
-    assert_eq!(tab, "2020-01-01\t7\t2020-01-01 12:00:00\t0.25\t\"TRUE\"\n\t\t\t1000\t\"A&B\"\n");
-}
-
-/// Days are counted from 1904; a column that is not all dates keeps its numbers.
-#[test]
-fn a_workbook_that_counts_from_1904() {
-    let book = BOOK.1.replace("<sheets>", "<workbookPr date1904=\"1\"/><sheets>");
-    let rows = r#"<worksheet><row><c t="str"><v>day</v></c><c t="str"><v>n</v></c></row><row><c s="1"><v>42369</v></c><c s="1"><v>42369</v></c></row><row><c s="1"><v>0</v></c><c><v>5</v></c></row></worksheet>"#;
-    let bytes = workbook(&[ROOT, RELATIONS, (BOOK.0, &book), STRINGS, STYLES, ("book/s.xml", rows)]);
-    let (table, tab) = table(Format::Xlsx, &bytes).unwrap();
-    assert_eq!((table.variables[0].ty, table.variables[1].ty), (Type::Date, Type::Integer));
-    assert_eq!(tab, "2020-01-01\t42369\n1904-01-01\t5\n");
+    assert_eq!(types_of(&table), expected);
+    assert_eq!(tab, "43831.0\t7.0\t43831.5\t0.25\t\"1\"\n\t\t\t1000.0\t\"A&B\"\n");
 }
 
 #[test]
 fn workbooks_that_cannot_be_read_say_why() {
-    let parts =
-        |sheet: &'static str| workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES, ("book/s.xml", sheet)]);
+    let parts = |sheet: &'static str| workbook(&[ROOT, RELATIONS, BOOK, STRINGS, ("book/s.xml", sheet)]);
     for (bytes, expected) in [
         (b"PK".to_vec(), "this is no workbook of Excel"),
         (workbook(&[]), "part _rels/.rels cannot be read"),
-        (workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES]), "part book/s.xml cannot be read"),
+        (workbook(&[ROOT, RELATIONS, BOOK, STRINGS]), "part book/s.xml cannot be read"),
         (sheet(""), "line 1: the first sheet is empty"),
         (
             sheet("<row><c><v>1</v></c></row><row><c/><c><v>1</v></c></row>"),
@@ -196,8 +245,7 @@ fn workbooks_that_cannot_be_read_say_why() {
     let long = format!("<row><c t=\"str\"><v>{}</v></c></row>", "x".repeat(1 << 20));
     let many = "<row/>".repeat(1 << 18);
     let strings = format!("<sst>{}</sst>", "<si/>".repeat(100));
-    let strings =
-        workbook(&[ROOT, RELATIONS, BOOK, STYLES, ("book/t.xml", &strings), ("book/s.xml", "<a/>")]);
+    let strings = workbook(&[ROOT, RELATIONS, BOOK, ("book/t.xml", &strings), ("book/s.xml", "<a/>")]);
     for (bytes, expected) in [
         (sheet(&long), "larger than is read"),
         (sheet(&many), "larger than is read"),
@@ -252,16 +300,46 @@ fn dataverses_own_files() {
         let (table, _) = table(Format::Spss, &bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!((table.variables.len(), table.n_rows), (n_variables, n_rows), "{path}");
     }
+    // As published for this file, and as in the description that Dataverse's tests edit.
+    if let Some(bytes) = shared(&format!("{suite}/stata13-auto.dta")) {
+        let (table, _) = table(Format::Stata, &bytes).unwrap();
+        assert_eq!(table.unf.0, "UNF:6:RPd9EWHSZwqUvRZuKTJMqg==");
+    }
+    if let Some(bytes) = shared("suites/dataverse/src/test/resources/sav/dct.sav") {
+        let (table, _) = table(Format::Spss, &bytes).unwrap();
+        let expected = [
+            (
+                Type::Integer,
+                "UNF:6:HbM1tFHAsgACfUYee9JhTQ==",
+                1.495_238_095_238_096_8,
+                0.500_059_442_058_279_2,
+            ),
+            (
+                Type::Integer,
+                "UNF:6:VGyH5f6KGRmMBFDAy6l6NQ==",
+                3.131_691_297_208_541_3,
+                0.753_919_192_676_849_5,
+            ),
+            (Type::Real, "UNF:6:j+BtC84BNZ44dNOkCwg/0Q==", 1.000_000_002_018_390_8, 0.516_810_105_468_248_6),
+        ];
+        for (variable, (ty, unf, mean, deviation)) in table.variables.iter().zip(expected) {
+            let summary = variable.summary.as_ref().expect("a number has statistics");
+            assert_eq!((variable.ty, variable.unf.0.as_str()), (ty, unf));
+            assert_eq!((summary.mean, summary.standard_deviation), (Some(mean), Some(deviation)));
+        }
+    }
     let xlsx = "data/dataverse/files/sample-tabular-sample-data-Tabular_Sample_Data.xlsx";
     if let Some(bytes) = shared(xlsx) {
         let (table, tab) = table(Format::Xlsx, &bytes).unwrap_or_else(|error| panic!("{xlsx}: {error}"));
         let types: Vec<Type> = table.variables.iter().map(|it| it.ty).collect();
-        let (day, text) = (Type::Date, Type::Text);
-        assert_eq!(types, [day, text, text, text, Type::Integer, Type::Real, Type::Real]);
+        let (real, text) = (Type::Real, Type::Text);
+        assert_eq!(types, [real, text, text, text, real, real, real]);
         assert_eq!(
             (table.n_rows, tab.lines().next()),
-            (43, Some("2019-06-01\t\"East\"\t\"Jones\"\t\"Pencil\"\t95\t1.99\t189.05"))
+            (43, Some("43617.0\t\"East\"\t\"Jones\"\t\"Pencil\"\t95.0\t1.99\t189.05"))
         );
+        // As published with this file at demo.dataverse.org.
+        assert_eq!((table.n_bytes, table.unf.0.as_str()), (2200, "UNF:6:eFXLLKw9zMMIcjPRZOLhPg=="));
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pinakes_blobs::Blobs;
 use pinakes_http::Db;
 use pinakes_store::{Expr, Query, Txn, View, Weight};
-use pinakes_tabular::{Limits, Table, TabularError, Type, Variable};
+use pinakes_tabular::{Limits, Table, TabularError, Type, Variable, with_point};
 use serde_json::{Map, Value, json};
 
 use super::kinds::{DataFile, Original, PENDING, ROW, Row, TABLE};
@@ -138,11 +138,6 @@ fn size_limit(text: &str, format: &str) -> Option<i64> {
     // -1 stands for no limit; other negative numbers disable the ingest.
     let whole = found as i64;
     (whole != -1).then(|| whole.max(0))
-}
-
-/// Formats a number with at least one decimal: `40.0`.
-fn decimal(number: f64) -> String {
-    format!("{number:?}")
 }
 
 /// A table that was read, and the blob with its rows.
@@ -298,16 +293,17 @@ fn variable_json(variable: &Variable, id: i64, index: usize) -> Value {
     if let Some(summary) = &variable.summary {
         let mut statistics = Map::new();
         let mut statistic = |name: &str, value: Option<f64>| {
-            statistics.insert(name.to_owned(), value.map_or_else(|| ".".to_owned(), decimal).into());
+            statistics.insert(name.to_owned(), value.map_or_else(|| ".".to_owned(), with_point).into());
         };
         statistic("mean", summary.mean);
         statistic("medn", summary.median);
-        statistic("mode", summary.mode);
+        // Dataverse computes no mode.
+        statistic("mode", None);
         statistic("min", summary.min);
         statistic("max", summary.max);
         statistic("stdev", summary.standard_deviation);
-        statistics.insert("vald".into(), summary.n_valid.to_string().into());
-        statistics.insert("invd".into(), summary.n_invalid.to_string().into());
+        statistics.insert("vald".into(), format!("{}.0", summary.n_valid).into());
+        statistics.insert("invd".into(), format!("{}.0", summary.n_invalid).into());
         put("summaryStatistics", statistics.into());
     }
     if !variable.categories.is_empty() {
