@@ -76,7 +76,9 @@ impl Charset {
                 let is_utf8 = !data.is_ascii() && !has_escape(data) && std::str::from_utf8(data).is_ok();
                 if is_utf8 { (Self::CleanUtf8, Some(Fault::Utf8NotMarc8)) } else { (Self::marc8(data), None) }
             }
-            // Neither of the two values of the standard: let the bytes decide.
+            // Neither of the two values of the standard, such as the `^` that some systems write for a blank: let the
+            // bytes decide. UTF-8 has no escape sequences.
+            (Encoding::Leader, _) if has_escape(data) => (Self::Marc8, None),
             (Encoding::Leader, _) => match Self::utf8(data) {
                 Self::CleanUtf8 => (Self::CleanUtf8, None),
                 _ => (Self::Marc8, None),
@@ -125,4 +127,23 @@ pub(crate) fn utf8_lossy(bytes: &[u8], mut report: impl FnMut(usize, Fault)) -> 
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_decide_where_the_leader_does_not() {
+        for (leader_09, data, expected) in [
+            ('a', &b"A\x1bp2"[..], Charset::CleanUtf8),
+            (' ', b"A\x1bp2", Charset::Marc8),
+            ('^', b"A\x1bp2", Charset::Marc8),
+            ('^', "\u{e9}".as_bytes(), Charset::CleanUtf8),
+            ('^', b"\xe2e", Charset::Marc8),
+            ('0', b"A", Charset::CleanUtf8),
+        ] {
+            assert_eq!(Charset::of(Encoding::Leader, leader_09, data).0, expected, "{leader_09:?} {data:?}");
+        }
+    }
 }
