@@ -116,4 +116,6 @@ fn native(source: &Source<'_>) -> String {
 }
 
 #[cfg(test)]
+mod published;
+#[cfg(test)]
 mod tests;

@@ -76,6 +76,7 @@ pub(super) async fn ddi(call: &Call, found: &Found, row: Option<String>) -> Resu
             site_url: &site_url,
             publisher: &publisher,
             owners: &[],
+            license_text: "",
             tables: &none,
             today: &clock::date(app.now_ms()),
         };

@@ -124,6 +124,16 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
+/// Returns the URI of a field whose block has no namespace of its own without the site that wrote it:
+/// `https://x.org/schema/geospatial#country` is `https://dataverse.org/schema/geospatial/country`.
+fn of_any_site(uri: &str) -> String {
+    let named = uri.split_once("/schema/").and_then(|it| it.1.split_once('#'));
+    match named.filter(|_| !uri.starts_with(CORE)) {
+        Some((block, field)) => format!("https://dataverse.org/schema/{block}/{field}"),
+        None => uri.to_owned(),
+    }
+}
+
 /// Returns the fields by their URIs.
 fn by_meaning(registry: &Registry) -> HashMap<String, usize> {
     let mut map = HashMap::new();
@@ -158,7 +168,7 @@ pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Sai
         if uri.starts_with('@') {
             continue;
         }
-        if let Some(at) = meanings.get(&uri) {
+        if let Some(at) = meanings.get(&of_any_site(&uri)) {
             list.push(field(registry, &context, &meanings, *at, value));
             continue;
         }
@@ -227,7 +237,8 @@ fn field(
         .filter_map(Value::as_object)
         .map(|map| {
             let children = map.iter().filter_map(|(name, value)| {
-                let child = *meanings.get(&format!("{at} {}", context.whole(name)))?;
+                let uri = of_any_site(&context.whole(name));
+                let child = *meanings.get(&format!("{at} {uri}"))?;
                 Some((registry.at(child).name.clone(), field(registry, context, meanings, child, value)))
             });
             Value::Object(children.collect())
@@ -348,6 +359,24 @@ pub(crate) fn is_jsonld(call: &Call) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_without_a_namespace() {
+        for (uri, expected) in [
+            ("https://x.org/schema/geospatial#country", "https://dataverse.org/schema/geospatial/country"),
+            (
+                "https://dataverse.org/schema/geospatial/country",
+                "https://dataverse.org/schema/geospatial/country",
+            ),
+            (
+                "https://dataverse.org/schema/core#datasetType",
+                "https://dataverse.org/schema/core#datasetType",
+            ),
+            ("http://purl.org/dc/terms/title", "http://purl.org/dc/terms/title"),
+        ] {
+            assert_eq!(of_any_site(uri), expected);
+        }
+    }
 
     #[test]
     fn a_body_is_read_by_meaning() {

@@ -2,7 +2,7 @@
 //! harvests.
 
 use super::xml::Xml;
-use crate::exports::source::{Source, person, plain, text};
+use crate::exports::source::{Source, is_organization, person, plain, text};
 
 const RESOURCE: &[(&str, &str)] = &[
     ("xmlns", "http://datacite.org/schema/kernel-4"),
@@ -46,7 +46,10 @@ fn resource(source: &Source<'_>, flavour: Flavour) -> String {
         }
     });
     xml.leaf("publisher", source.publisher);
-    let date = if source.is_draft() { source.citation_date() } else { source.release_date() };
+    let date = match source.publication_date() {
+        "" => text(source.version(), "createTime"),
+        date => date,
+    };
     xml.leaf("publicationYear", year_of(date));
     xml.group("subjects", |xml| subjects(source, xml));
     xml.group("contributors", |xml| contributors(source, xml));
@@ -113,7 +116,8 @@ fn name(xml: &mut Xml, element: &str, name: &str, is_person: bool) {
             xml.leaf("givenName", given).leaf("familyName", family);
         }
         None => {
-            let kind = if is_person { "Personal" } else { "Organizational" };
+            let is_personal = is_person || !is_organization(name);
+            let kind = if is_personal { "Personal" } else { "Organizational" };
             xml.leaf_with(element, &[("nameType", kind)], name);
         }
     }
@@ -251,8 +255,10 @@ fn related(source: &Source<'_>, xml: &mut Xml) {
             },
             other => other.to_uppercase(),
         };
+        // DOIs do not differ by case; their canonical form is in capitals.
+        let number = if kind == "DOI" { number.to_uppercase() } else { number.to_owned() };
         let attributes = [("relationType", relation), ("relatedIdentifierType", kind.as_str())];
-        xml.leaf_with("relatedIdentifier", &attributes, number);
+        xml.leaf_with("relatedIdentifier", &attributes, &number);
     }
 }
 
@@ -271,7 +277,8 @@ fn rights(source: &Source<'_>, xml: &mut Xml) {
             ("schemeURI", text(license, "schemeUri")),
             ("xml:lang", text(license, "languageCode")),
         ];
-        xml.leaf_with("rights", &attributes, name);
+        let shown = if source.license_text.is_empty() { name } else { source.license_text };
+        xml.leaf_with("rights", &attributes, shown);
     } else {
         xml.leaf("rights", text(version, "termsOfUse"));
     }

@@ -16,6 +16,9 @@ const CODEBOOK: Attributes<'_> = &[
     ("version", "2.5"),
 ];
 
+/// Language of the terms of controlled vocabularies.
+const VOCABULARY_LANGUAGE: &str = "en";
+
 /// Writes the format `ddi`: with the variables of openly accessible tables.
 pub fn with_variables(source: &Source<'_>) -> String {
     codebook(source, true)
@@ -26,9 +29,16 @@ pub fn without_variables(source: &Source<'_>) -> String {
     codebook(source, false)
 }
 
+/// Opens the root element, in the language of the metadata if the dataset states one.
+fn root(source: &Source<'_>, xml: &mut Xml) {
+    let mut attributes = CODEBOOK.to_vec();
+    attributes.push(("xml:lang", source.language()));
+    xml.open("codeBook", &attributes);
+}
+
 fn codebook(source: &Source<'_>, has_variables: bool) -> String {
     let mut xml = Xml::document();
-    xml.open("codeBook", CODEBOOK);
+    root(source, &mut xml);
     document(source, &mut xml);
     study(source, &mut xml);
     let tables = |file: &&Value| source.tables.contains_key(&file["dataFile"]["id"].to_string());
@@ -57,10 +67,10 @@ fn codebook(source: &Source<'_>, has_variables: bool) -> String {
 /// Returns the codebook of one table: its file and variables, for `/api/access/datafile/{id}/metadata/ddi`.
 pub fn of_file(source: &Source<'_>, file: &Value, tables: &Value) -> String {
     let mut xml = Xml::document();
-    xml.open("codeBook", CODEBOOK);
+    root(source, &mut xml);
     xml.open("stdyDscr", &[]).open("citation", &[]);
     titles(source, &mut xml);
-    xml.group("rspStmt", |xml| responsible(source, xml));
+    xml.around("rspStmt", |xml| responsible(source, xml));
     xml.leaf("biblCit", source.citation());
     xml.close().close();
     file_description(source.site_url, file, tables, &mut xml);
@@ -81,7 +91,7 @@ fn agency(source: &Source<'_>) -> &'static str {
 fn titles(source: &Source<'_>, xml: &mut Xml) {
     let metadata = source.metadata();
     xml.open("titlStmt", &[]);
-    xml.leaf("titl", source.title());
+    xml.leaf_with("titl", &[("xml:lang", source.language())], source.title());
     xml.leaf("subTitl", metadata.one("subtitle").unwrap_or_default());
     xml.leaves("altTitl", metadata.many("alternativeTitle"));
     xml.leaf_with("IDNo", &[("agency", agency(source))], &source.pid());
@@ -117,12 +127,13 @@ fn version_statement(source: &Source<'_>, xml: &mut Xml) {
 fn document(source: &Source<'_>, xml: &mut Xml) {
     xml.open("docDscr", &[]).open("citation", &[]);
     xml.open("titlStmt", &[]);
-    xml.leaf("titl", source.title()).leaf_with("IDNo", &[("agency", agency(source))], &source.pid());
+    xml.leaf_with("titl", &[("xml:lang", source.language())], source.title());
+    xml.leaf_with("IDNo", &[("agency", agency(source))], &source.pid());
     xml.close();
-    xml.open("distStmt", &[]);
-    xml.leaf_with("distrbtr", &[("source", "archive")], source.publisher);
-    xml.leaf("distDate", source.publication_date());
-    xml.close();
+    xml.around("distStmt", |xml| {
+        xml.leaf_with("distrbtr", &[("source", "archive")], source.publisher);
+        xml.leaf("distDate", source.publication_date());
+    });
     version_statement(source, xml);
     xml.leaf("biblCit", source.citation());
     xml.close().close();
@@ -132,8 +143,8 @@ fn study(source: &Source<'_>, xml: &mut Xml) {
     let metadata = source.metadata();
     xml.open("stdyDscr", &[]).open("citation", &[]);
     titles(source, xml);
-    xml.group("rspStmt", |xml| responsible(source, xml));
-    xml.group("prodStmt", |xml| {
+    xml.around("rspStmt", |xml| responsible(source, xml));
+    xml.around("prodStmt", |xml| {
         for it in metadata.compounds("producer") {
             let attributes = [
                 ("affiliation", it.get("producerAffiliation").unwrap_or_default()),
@@ -152,27 +163,7 @@ fn study(source: &Source<'_>, xml: &mut Xml) {
             xml.leaf_with("grantNo", &attributes, it.get("grantNumberValue").unwrap_or_default());
         }
     });
-    xml.open("distStmt", &[]);
-    xml.leaf_with("distrbtr", &[("source", "archive")], source.publisher);
-    for it in metadata.compounds("distributor") {
-        let attributes = [
-            ("affiliation", it.get("distributorAffiliation").unwrap_or_default()),
-            ("abbr", it.get("distributorAbbreviation").unwrap_or_default()),
-            ("URI", it.get("distributorURL").unwrap_or_default()),
-        ];
-        xml.leaf_with("distrbtr", &attributes, it.get("distributorName").unwrap_or_default());
-    }
-    for it in metadata.compounds("datasetContact") {
-        let attributes = [
-            ("affiliation", it.get("datasetContactAffiliation").unwrap_or_default()),
-            ("email", it.get("datasetContactEmail").unwrap_or_default()),
-        ];
-        xml.leaf_with("contact", &attributes, it.get("datasetContactName").unwrap_or_default());
-    }
-    xml.leaves("distDate", metadata.many("distributionDate"));
-    xml.leaves("depositr", metadata.many("depositor"));
-    xml.leaves("depDate", metadata.many("dateOfDeposit"));
-    xml.close();
+    xml.around("distStmt", |xml| distribution(source, xml));
     for it in metadata.compounds("series") {
         xml.group("serStmt", |xml| {
             xml.leaf("serName", it.get("seriesName").unwrap_or_default());
@@ -189,11 +180,37 @@ fn study(source: &Source<'_>, xml: &mut Xml) {
     xml.close();
 }
 
+fn distribution(source: &Source<'_>, xml: &mut Xml) {
+    let metadata = source.metadata();
+    xml.leaf_with("distrbtr", &[("source", "archive")], source.publisher);
+    for it in metadata.compounds("distributor") {
+        let attributes = [
+            ("xml:lang", source.language()),
+            ("affiliation", it.get("distributorAffiliation").unwrap_or_default()),
+            ("abbr", it.get("distributorAbbreviation").unwrap_or_default()),
+            ("URI", it.get("distributorURL").unwrap_or_default()),
+        ];
+        xml.leaf_with("distrbtr", &attributes, it.get("distributorName").unwrap_or_default());
+    }
+    for it in metadata.compounds("datasetContact") {
+        let attributes = [
+            ("affiliation", it.get("datasetContactAffiliation").unwrap_or_default()),
+            ("email", it.get("datasetContactEmail").unwrap_or_default()),
+        ];
+        xml.leaf_with("contact", &attributes, it.get("datasetContactName").unwrap_or_default());
+    }
+    xml.leaves("distDate", metadata.many("distributionDate"));
+    xml.leaves("depositr", metadata.many("depositor"));
+    xml.leaves("depDate", metadata.many("dateOfDeposit"));
+}
+
 fn information(source: &Source<'_>, xml: &mut Xml) {
     let metadata = source.metadata();
     xml.open("stdyInfo", &[]);
-    xml.group("subject", |xml| {
-        xml.leaves("keyword", metadata.many("subject"));
+    xml.around("subject", |xml| {
+        for subject in metadata.many("subject") {
+            xml.leaf_with("keyword", &[("xml:lang", VOCABULARY_LANGUAGE)], subject);
+        }
         for it in metadata.compounds("keyword") {
             let attributes = [
                 ("vocab", it.get("keywordVocabulary").unwrap_or_default()),
@@ -210,10 +227,11 @@ fn information(source: &Source<'_>, xml: &mut Xml) {
         }
     });
     for it in metadata.compounds("dsDescription") {
-        let attributes = [("date", it.get("dsDescriptionDate").unwrap_or_default())];
+        let date = it.get("dsDescriptionDate").unwrap_or_default();
+        let attributes = [("xml:lang", source.language()), ("date", date)];
         xml.leaf_with("abstract", &attributes, it.get("dsDescriptionValue").unwrap_or_default());
     }
-    xml.group("sumDscr", |xml| {
+    xml.around("sumDscr", |xml| {
         periods(
             source,
             xml,
@@ -264,8 +282,8 @@ fn periods(source: &Source<'_>, xml: &mut Xml, element: &str, [parent, start, en
 
 fn method(source: &Source<'_>, xml: &mut Xml) {
     let metadata = source.metadata();
-    xml.group("method", |xml| {
-        xml.group("dataColl", |xml| {
+    xml.around("method", |xml| {
+        xml.around("dataColl", |xml| {
             for (element, field) in [
                 ("timeMeth", "timeMethod"),
                 ("dataCollector", "dataCollector"),
@@ -278,7 +296,7 @@ fn method(source: &Source<'_>, xml: &mut Xml) {
             ] {
                 xml.leaves(element, metadata.many(field));
             }
-            xml.group("sources", |xml| {
+            xml.around("sources", |xml| {
                 for (element, field) in [
                     ("dataSrc", "dataSources"),
                     ("srcOrig", "originOfSources"),
@@ -299,7 +317,7 @@ fn method(source: &Source<'_>, xml: &mut Xml) {
             }
         });
         xml.leaves("notes", metadata.many("datasetLevelErrorNotes"));
-        xml.group("anlyInfo", |xml| {
+        xml.around("anlyInfo", |xml| {
             for (element, field) in [
                 ("respRate", "responseRate"),
                 ("EstSmpErr", "samplingErrorEstimates"),
@@ -314,7 +332,7 @@ fn method(source: &Source<'_>, xml: &mut Xml) {
 fn access(source: &Source<'_>, xml: &mut Xml) {
     let version = source.version();
     xml.open("dataAccs", &[]);
-    xml.group("setAvail", |xml| {
+    xml.around("setAvail", |xml| {
         for (element, key) in [
             ("accsPlac", "dataAccessPlace"),
             ("origArch", "originalArchive"),
@@ -325,7 +343,7 @@ fn access(source: &Source<'_>, xml: &mut Xml) {
             xml.leaf(element, text(version, key));
         }
     });
-    xml.group("useStmt", |xml| {
+    xml.around("useStmt", |xml| {
         for (element, key) in [
             ("confDec", "confidentialityDeclaration"),
             ("specPerm", "specialPermissions"),
@@ -355,7 +373,7 @@ fn access(source: &Source<'_>, xml: &mut Xml) {
 
 fn other_study_material(source: &Source<'_>, xml: &mut Xml) {
     let metadata = source.metadata();
-    xml.group("othrStdyMat", |xml| {
+    xml.around("othrStdyMat", |xml| {
         xml.leaves("relMat", metadata.many("relatedMaterial"));
         xml.leaves("relStdy", metadata.many("relatedDatasets"));
         for it in metadata.compounds("publication") {

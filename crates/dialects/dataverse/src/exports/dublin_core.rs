@@ -30,7 +30,6 @@ pub fn oai_dc(source: &Source<'_>) -> String {
     xml.leaves("dc:description", metadata.children("dsDescription", "dsDescriptionValue"));
     xml.leaves("dc:subject", metadata.many("subject"));
     xml.leaves("dc:subject", metadata.children("keyword", "keywordValue"));
-    xml.leaves("dc:subject", metadata.children("topicClassification", "topicClassValue"));
     xml.leaves("dc:language", metadata.many("language"));
     for it in metadata.compounds("producer") {
         xml.leaf("dc:contributor", it.get("producerName").unwrap_or_default());
@@ -57,7 +56,6 @@ pub fn dcterms(source: &Source<'_>) -> String {
     let mut xml = Xml::document();
     xml.open("metadata", DCTERMS);
     xml.leaf("dcterms:title", source.title()).leaf("dcterms:identifier", source.pid_url());
-    xml.leaves("dcterms:alternative", metadata.many("alternativeTitle"));
     xml.leaves("dcterms:creator", metadata.children("author", "authorName"));
     xml.leaf("dcterms:publisher", source.publisher);
     xml.leaf("dcterms:issued", source.publication_date());
@@ -65,7 +63,6 @@ pub fn dcterms(source: &Source<'_>) -> String {
     xml.leaves("dcterms:description", metadata.children("dsDescription", "dsDescriptionValue"));
     xml.leaves("dcterms:subject", metadata.many("subject"));
     xml.leaves("dcterms:subject", metadata.children("keyword", "keywordValue"));
-    xml.leaves("dcterms:subject", metadata.children("topicClassification", "topicClassValue"));
     xml.leaves("dcterms:language", metadata.many("language"));
     for it in metadata.compounds("publication") {
         let citation = it.get("publicationCitation").unwrap_or_default();

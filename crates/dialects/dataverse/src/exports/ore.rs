@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::blocks::fields::Compound;
 use crate::blocks::{FieldType, Registry};
-use crate::exports::source::{Source, text};
+use crate::exports::source::{Owner, Source, text};
 
 /// Prefixes in every map.
 const PREFIXES: [(&str, &str); 4] = [
@@ -22,31 +22,36 @@ pub fn ore(source: &Source<'_>) -> String {
 }
 
 /// The names of fields in a map, collected while it is written.
-pub(crate) struct Context(BTreeMap<String, Value>);
+pub(crate) struct Context {
+    names: BTreeMap<String, Value>,
+    site_url: String,
+}
 
 impl Context {
-    pub(crate) fn new() -> Self {
-        Self(PREFIXES.into_iter().map(|(name, uri)| (name.to_owned(), uri.into())).collect())
+    /// Begins a context of a server that is reached at `site_url`.
+    pub(crate) fn new(site_url: &str) -> Self {
+        let names = PREFIXES.into_iter().map(|(name, uri)| (name.to_owned(), uri.into())).collect();
+        Self { names, site_url: site_url.to_owned() }
     }
 
     /// Returns the name of a field in the map: its own name if it has a URI, otherwise with its block as in
     /// `citation:name`.
     pub(crate) fn label(&mut self, registry: &Registry, field: &FieldType) -> String {
         if !field.uri.is_empty() {
-            self.0.insert(field.name.clone(), field.uri.as_str().into());
+            self.names.insert(field.name.clone(), field.uri.as_str().into());
             return field.name.clone();
         }
         let block = registry.block_of(field);
         let uri = match block.uri.as_str() {
-            "" => format!("https://dataverse.org/schema/{}/", block.name),
+            "" => format!("{}/schema/{}#", self.site_url, block.name),
             uri => uri.to_owned(),
         };
-        self.0.insert(block.name.clone(), uri.into());
+        self.names.insert(block.name.clone(), uri.into());
         format!("{}:{}", block.name, field.name)
     }
 
     pub(crate) fn into_json(self) -> Value {
-        Value::Object(self.0.into_iter().collect())
+        Value::Object(self.names.into_iter().collect())
     }
 }
 
@@ -91,8 +96,11 @@ fn compound(registry: &Registry, value: &Compound<'_>, context: &mut Context) ->
 }
 
 fn owners(source: &Source<'_>) -> Value {
-    let owner = |inner: Value, (alias, name): &(String, String)| {
-        let mut json = json!({"schema:name": name, "@id": format!("{}/dataverse/{alias}", source.site_url)});
+    let owner = |inner: Value, owner: &Owner| {
+        let mut json = json!({"schema:name": owner.name, "@id": format!("{}/dataverse/{}", source.site_url, owner.alias)});
+        if !owner.description.is_empty() {
+            json["schema:description"] = owner.description.as_str().into();
+        }
         if !inner.is_null() {
             json["schema:isPartOf"] = inner;
         }
@@ -104,7 +112,7 @@ fn owners(source: &Source<'_>) -> Value {
 /// Returns the map.
 pub fn json(source: &Source<'_>) -> Value {
     let version = source.version();
-    let mut context = Context::new();
+    let mut context = Context::new(source.site_url);
     let mut describes = described(source, &mut context);
     let mut put = |name: &str, value: Value| {
         if !value.is_null() && value.as_str() != Some("") {
@@ -163,35 +171,48 @@ pub fn json(source: &Source<'_>) -> Value {
     })
 }
 
+/// Describes a file. A table that was read is described as it was deposited.
 fn aggregated(source: &Source<'_>, file: &Value) -> Value {
     let data_file = &file["dataFile"];
-    let id = format!("{}/api/access/datafile/{}", source.site_url, data_file["id"]);
-    let mut json = json!({
-        "schema:description": text(file, "description"),
-        "schema:name": file["label"],
-        "dvcore:restricted": file["restricted"].as_bool() == Some(true),
-        "schema:version": file["version"],
-        "dvcore:datasetVersionId": file["datasetVersionId"],
-        "@id": id,
-        "schema:sameAs": id,
-        "@type": "ore:AggregatedResource",
-        "schema:fileFormat": data_file["contentType"],
-        "dvcore:filesize": data_file["filesize"],
-        "dvcore:storageIdentifier": data_file["storageIdentifier"],
-        "dvcore:rootDataFileId": data_file["rootDataFileId"],
-        "dvcore:checksum": {"@type": data_file["checksum"]["type"], "@value": data_file["checksum"]["value"]},
-    });
-    for (name, value) in [
-        ("dvcore:directoryLabel", &file["directoryLabel"]),
-        ("dvcore:categories", &file["categories"]),
-        ("dvcore:originalFileFormat", &data_file["originalFileFormat"]),
-        ("dvcore:originalFormatLabel", &data_file["originalFormatLabel"]),
-        ("dvcore:UNF", &data_file["UNF"]),
-        ("dvcore:previousDataFileId", &data_file["previousDataFileId"]),
-    ] {
-        if !value.is_null() {
-            json[name] = value.clone();
+    let (id, mut same_as) = match text(data_file, "pidURL") {
+        "" => (
+            format!("{}/file.xhtml?fileId={}", source.site_url, data_file["id"]),
+            format!("{}/api/access/datafile/{}", source.site_url, data_file["id"]),
+        ),
+        url => {
+            let pid = text(data_file, "persistentId");
+            let access = format!("{}/api/access/datafile/:persistentId?persistentId={pid}", source.site_url);
+            (url.to_owned(), access)
         }
+    };
+    let is_table = data_file["originalFileFormat"].is_string();
+    if is_table {
+        same_as.push_str(if same_as.contains('?') { "&format=original" } else { "?format=original" });
     }
-    json
+    let original = |name: &str, own: &Value| match &data_file[name] {
+        Value::Null => own.clone(),
+        original => original.clone(),
+    };
+    let checksum = &data_file["checksum"];
+    let members = [
+        ("schema:description", file["description"].clone()),
+        ("schema:name", original("originalFileName", &file["label"])),
+        ("dvcore:restricted", (file["restricted"].as_bool() == Some(true)).into()),
+        ("dvcore:directoryLabel", file["directoryLabel"].clone()),
+        ("schema:version", file["version"].clone()),
+        ("dvcore:datasetVersionId", file["datasetVersionId"].clone()),
+        ("dvcore:categories", file["categories"].clone()),
+        ("@id", id.into()),
+        ("schema:sameAs", same_as.into()),
+        ("@type", "ore:AggregatedResource".into()),
+        ("schema:fileFormat", original("originalFileFormat", &data_file["contentType"])),
+        ("dvcore:filesize", original("originalFileSize", &data_file["filesize"])),
+        ("dvcore:storageIdentifier", data_file["storageIdentifier"].clone()),
+        ("dvcore:currentIngestedName", if is_table { file["label"].clone() } else { Value::Null }),
+        ("dvcore:UNF", data_file["UNF"].clone()),
+        ("dvcore:rootDataFileId", data_file["rootDataFileId"].clone()),
+        ("dvcore:previousDataFileId", data_file["previousDataFileId"].clone()),
+        ("dvcore:checksum", json!({"@type": checksum["type"], "@value": checksum["value"]})),
+    ];
+    members.into_iter().filter(|it| !it.1.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
 }

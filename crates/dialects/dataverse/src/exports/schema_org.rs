@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::exports::source::{Source, person, plain, text};
+use crate::exports::source::{Source, is_organization, person, plain, text};
 
 /// Writes the format `schema.org`.
 pub fn schema_org(source: &Source<'_>) -> String {
@@ -80,7 +80,7 @@ fn authors(source: &Source<'_>) -> Vec<Value> {
     let author = |it: &crate::blocks::fields::Compound<'_>| {
         let name = it.get("authorName").unwrap_or_default();
         let scheme = it.get("authorIdentifierScheme").unwrap_or_default();
-        let is_person = person(name).is_some() || scheme == "ORCID";
+        let is_person = !is_organization(name) || scheme == "ORCID";
         let mut json = json!({"@type": if is_person { "Person" } else { "Organization" }});
         if let Some((family, given)) = person(name) {
             json["givenName"] = given.into();

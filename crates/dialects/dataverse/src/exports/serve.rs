@@ -9,11 +9,11 @@ use crate::blocks::Registry;
 use crate::datasets::show::{native_json, publisher, text_answer};
 use crate::datasets::{self, Dataset, Version, version, wanted};
 use crate::error::{Answer, ApiError};
-use crate::exports::source::Source;
+use crate::exports::source::{Owner, Source};
 use crate::files::variables;
 use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{clock, collections, envelope, permissions};
+use crate::{clock, collections, envelope, licenses, permissions};
 
 const NO_VERSION: &str = "Unable to look up dataset based on version. Try :latest-published or :draft.";
 
@@ -77,8 +77,12 @@ fn with_source<R>(
     let json = native_json(view, app, dataset, version)?;
     let publisher = publisher(view)?;
     let nearest = collections::named_by_record(view, dataset.owner)?;
-    let owners: Vec<(String, String)> =
-        collections::with_owners(view, nearest)?.into_iter().map(|it| (it.alias, it.name)).collect();
+    let owners: Vec<Owner> = collections::with_owners(view, nearest)?
+        .into_iter()
+        .map(|it| Owner { alias: it.alias, name: it.name, description: it.description.unwrap_or_default() })
+        .collect();
+    let license = version.license.map(|id| licenses::by_id(view, id)).transpose()?.flatten();
+    let license_text = license.map(|it| it.short_description).unwrap_or_default();
     let mut tables = Map::new();
     if matches!(name, "ddi" | "oai_ddi" | "html" | "croissant") {
         for file in json["datasetVersion"]["files"].as_array().into_iter().flatten() {
@@ -98,6 +102,7 @@ fn with_source<R>(
         site_url,
         publisher: &publisher,
         owners: &owners,
+        license_text: &license_text,
         tables: &tables,
         today: &clock::date(app.now_ms()),
     };

@@ -16,12 +16,25 @@ pub struct Source<'a> {
     pub site_url: &'a str,
     /// Name of the root collection.
     pub publisher: &'a str,
-    /// The collections above the dataset, nearest first: (alias, name).
-    pub owners: &'a [(String, String)],
+    /// The collections above the dataset, nearest first.
+    pub owners: &'a [Owner],
+    /// Short description of the version's licence; empty if there is none.
+    pub license_text: &'a str,
     /// Variables of tabular files that the caller may download, by file number: their `dataTables`.
     pub tables: &'a Map<String, Value>,
     /// The current date, `2026-01-31`, for embargoes and retention periods.
     pub today: &'a str,
+}
+
+/// A collection above a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Its alias.
+    pub alias: String,
+    /// Its name.
+    pub name: String,
+    /// Its description; empty if there is none.
+    pub description: String,
 }
 
 /// Returns a text member of a JSON object; empty if there is none.
@@ -49,6 +62,11 @@ impl<'a> Source<'a> {
     /// Returns the identifier as a URL: `https://doi.org/10.5072/FK2/AB12CD`.
     pub fn pid_url(&self) -> &'a str {
         text(self.dataset, "persistentUrl")
+    }
+
+    /// Returns the language of the metadata, a code of ISO 639-1; empty if the dataset states none.
+    pub fn language(&self) -> &'a str {
+        Some(text(self.dataset, "metadataLanguage")).filter(|it| *it != "undefined").unwrap_or_default()
     }
 
     /// Returns the title.
@@ -128,27 +146,74 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Splits a personal name of the form `Family, Given`. `None` for other names, and for names with a word that is
-/// typical of organisations.
+/// Words of the names of organisations, in lower case.
+const ORGANIZATION_WORDS: &[&str] = &[
+    "agency",
+    "archive",
+    "archives",
+    "association",
+    "bureau",
+    "center",
+    "centre",
+    "college",
+    "commission",
+    "committee",
+    "company",
+    "consortium",
+    "corporation",
+    "council",
+    "department",
+    "dept.",
+    "foundation",
+    "gmbh",
+    "hospital",
+    "inc",
+    "inc.",
+    "institut",
+    "institute",
+    "institution",
+    "lab",
+    "laboratory",
+    "library",
+    "llc",
+    "ltd",
+    "ltd.",
+    "ministry",
+    "museum",
+    "nations",
+    "network",
+    "observatory",
+    "office",
+    "organisation",
+    "organization",
+    "program",
+    "programme",
+    "project",
+    "school",
+    "service",
+    "services",
+    "society",
+    "survey",
+    "team",
+    "the",
+    "trust",
+    "universidad",
+    "universität",
+    "université",
+    "university",
+];
+
+/// Returns whether a name has a word that is typical of organisations. Every other name is a person's: of "IQSS" Dataverse
+/// too says that it is personal.
+pub(crate) fn is_organization(name: &str) -> bool {
+    name.split([' ', ',']).any(|it| ORGANIZATION_WORDS.contains(&it.to_lowercase().as_str()))
+}
+
+/// Splits a personal name of the form `Family, Given`; `None` for other names.
 pub(crate) fn person(name: &str) -> Option<(&str, &str)> {
     let (family, given) = name.split_once(',')?;
     let (family, given) = (family.trim(), given.trim());
-    let words = [
-        "university",
-        "institute",
-        "department",
-        "inc",
-        "inc.",
-        "ltd",
-        "ltd.",
-        "llc",
-        "gmbh",
-        "center",
-        "centre",
-        "the",
-    ];
-    let is_organization = name.split([' ', ',']).any(|it| words.contains(&it.to_lowercase().as_str()));
-    (!is_organization && !family.is_empty() && !given.is_empty() && !given.contains(','))
+    (!is_organization(name) && !family.is_empty() && !given.is_empty() && !given.contains(','))
         .then_some((family, given))
 }
 

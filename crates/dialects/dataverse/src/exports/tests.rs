@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::source::{person, plain};
+use super::source::{Owner, person, plain};
 use super::*;
 use crate::blocks::Registry;
 
@@ -47,13 +47,19 @@ fn written_of(name: &str, dataset: &Value) -> String {
         {"id": 1, "name": "height", "label": "Height", "variableFormatType": "NUMERIC", "variableIntervalType": "contin",
          "UNF": "UNF:6:y", "summaryStatistics": {"mean": "3.5"}}]}]);
     let tables = Map::from_iter([("44".to_owned(), table)]);
-    let owners = [("birds".to_owned(), "Birds".to_owned()), ("root".to_owned(), "Root".to_owned())];
+    let owner = |alias: &str, name: &str| Owner {
+        alias: alias.to_owned(),
+        name: name.to_owned(),
+        description: String::new(),
+    };
+    let owners = [owner("birds", "Birds"), owner("root", "Root")];
     let source = Source {
         dataset,
         registry: &registry,
         site_url: "https://x.org",
         publisher: "Root",
         owners: &owners,
+        license_text: "",
         tables: &tables,
         today: "2026-02-01",
     };

@@ -114,6 +114,20 @@ impl Xml {
         self.close()
     }
 
+    /// Writes an element around the output of `write`, also if that is empty.
+    pub fn around(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) -> &mut Self {
+        let start = self.text.len();
+        self.open(name, &[]);
+        let inner = self.text.len();
+        write(self);
+        if self.text.len() == inner {
+            self.open.pop();
+            self.text.truncate(start);
+            return self.empty(name, &[]);
+        }
+        self.close()
+    }
+
     /// Returns the document; closes open elements.
     pub fn finish(mut self) -> String {
         while !self.open.is_empty() {

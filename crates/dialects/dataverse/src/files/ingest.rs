@@ -1,4 +1,7 @@
-//! Ingest of deposited tables: one job per file, stored until it is done; the dataset is never locked.
+//! Ingest of deposited tables: one job per file, stored until it is done.
+//!
+//! An upload waits for its tables. If they take longer than [`PATIENCE`], it is answered, and the dataset has a lock
+//! `Ingest` until they are read, so that clients that poll the locks wait as they do elsewhere.
 //!
 //! The rows are converted to tab-separated text that replaces the file; the original file is kept. A table that cannot
 //! be read stays as deposited, with the reason recorded.
@@ -14,14 +17,19 @@ use serde_json::{Map, Value, json};
 use super::kinds::{DataFile, Original, PENDING, ROW, Row, TABLE};
 use super::{Found, Wanted, rows, types};
 use crate::app::{Call, Dataverse};
+use crate::datasets::Lock;
 use crate::error::{Answer, ApiError};
 use crate::grants::Permission;
 use crate::notifications::{self, Notice};
 use crate::routing::Routes;
-use crate::{envelope, permissions, site_settings, stored};
+use crate::{changes, clock, envelope, permissions, site_settings, stored, users};
 
 /// How long an upload waits for the ingest: small tables are ingested when the answer is sent.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Type of the lock of a dataset whose tables are being read.
+const LOCK: &str = "Ingest";
+/// What the message of such a lock begins with.
+const LOCK_MESSAGE: &str = "Attempting to ingest";
 /// Number of tables that the server reads concurrently.
 static PLACES: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
 
@@ -36,15 +44,53 @@ pub(crate) async fn run_soon(app: &Dataverse, db: &Db, files: &[i64]) {
     if files.is_empty() {
         return;
     }
-    let (app, db, files) = (app.clone(), db.clone(), files.to_vec());
-    let work = tokio::spawn(async move {
-        for file in files {
-            run(&app, &db, file).await;
-        }
-    });
-    if tokio::time::timeout(PATIENCE, work).await.is_err() {
-        tracing::info!("a table is being read while its upload was answered");
+    let work = in_background(app, db, files.to_vec());
+    let (app, files) = (app.clone(), files.to_vec());
+    if tokio::time::timeout(PATIENCE, work).await.is_err()
+        && let Err(error) = db.write(move |txn: &mut Txn<'_>| lock(txn, &app, &files)).await
+    {
+        tracing::error!(error = error.message, "a dataset is not locked while its tables are read");
     }
+}
+
+/// Locks the dataset of those files that are not read yet.
+fn lock(txn: &mut Txn<'_>, app: &Dataverse, files: &[i64]) -> Result<(), ApiError> {
+    let mut left = Vec::new();
+    for file in files {
+        if stored::get::<Value>(txn, &PENDING, &file.to_string())?.is_some() {
+            left.extend(rows::data_file(txn, *file)?);
+        }
+    }
+    let Some(file) = left.first() else { return Ok(()) };
+    let Some(mut dataset) = crate::datasets::by_id(txn, file.dataset)? else { return Ok(()) };
+    if dataset.locks.iter().any(|it| it.lock_type == LOCK) {
+        return Ok(());
+    }
+    dataset.locks.push(Lock {
+        lock_type: LOCK.to_owned(),
+        date: clock::long(app.now_ms()),
+        user: users::by_id(txn, file.creator)?.map(|it| it.name).unwrap_or_default(),
+        message: format!("{LOCK_MESSAGE} {} tabular file(s)", left.len()),
+    });
+    crate::datasets::put(txn, &dataset)?;
+    changes::dataset(txn, app, dataset.id)
+}
+
+/// Removes the lock of an ingest from a dataset of which no table is left to read.
+fn unlock(txn: &mut Txn<'_>, app: &Dataverse, dataset: i64) -> Result<(), ApiError> {
+    let Some(mut dataset) = crate::datasets::by_id(txn, dataset)? else { return Ok(()) };
+    let is_own = |it: &Lock| it.lock_type == LOCK && it.message.starts_with(LOCK_MESSAGE);
+    if !dataset.locks.iter().any(is_own) {
+        return Ok(());
+    }
+    for id in rows::ids_of(txn, &PENDING, Expr::All)?.iter().filter_map(|it| it.parse().ok()) {
+        if rows::data_file(txn, id)?.is_some_and(|it| it.dataset == dataset.id) {
+            return Ok(());
+        }
+    }
+    dataset.locks.retain(|it| !is_own(it));
+    crate::datasets::put(txn, &dataset)?;
+    changes::dataset(txn, app, dataset.id)
 }
 
 /// Resumes jobs that were not finished when the server stopped.
@@ -53,14 +99,19 @@ pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     let files: Vec<i64> =
         db.read(Weight::Scan, read).await?.iter().filter_map(|it| it.parse().ok()).collect();
     if !files.is_empty() {
-        let (app, db) = (app.clone(), db.clone());
-        tokio::spawn(async move {
-            for file in files {
-                run(&app, &db, file).await;
-            }
-        });
+        in_background(app, db, files);
     }
     Ok(())
+}
+
+/// Runs jobs one after the other.
+fn in_background(app: &Dataverse, db: &Db, files: Vec<i64>) -> tokio::task::JoinHandle<()> {
+    let (app, db) = (app.clone(), db.clone());
+    tokio::spawn(async move {
+        for file in files {
+            run(&app, &db, file).await;
+        }
+    })
 }
 
 /// A job.
@@ -101,9 +152,10 @@ async fn run_one(app: &Dataverse, db: &Db, id: i64) -> Result<(), ApiError> {
     db.write(move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         if txn.delete(&PENDING, &id.to_string())?.is_none() {
-            return Ok(());
+            return unlock(txn, &app, job.file.dataset);
         }
         finish(txn, &app, id, &job, &outcome, &mut ids)?;
+        unlock(txn, &app, job.file.dataset)?;
         tell(txn, &app, &job, &mut ids)
     })
     .await

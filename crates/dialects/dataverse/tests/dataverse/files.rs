@@ -132,7 +132,7 @@ async fn workbooks_are_tables_and_other_office_files_are_not() -> Result<(), Fai
     }
     let workbook = zip.finish()?.into_inner();
     for (name, label, bytes) in [
-        ("pets.xlsx", "pets.tab", "name\tpounds\n\"Midnight\"\t15\n".as_bytes()),
+        ("pets.xlsx", "pets.tab", "name\tpounds\n\"Midnight\"\t15.0\n".as_bytes()),
         ("pets.docx", "pets.docx", workbook.as_slice()),
     ] {
         let add = format!("/api/datasets/{dataset}/add");
