@@ -155,9 +155,10 @@ fn is_integer(cell: &str) -> bool {
     (1..=15).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit())
 }
 
-/// Parses a number in the notations of programs: no blanks within, no `inf`.
+/// Parses a number in the notations of programs: no `inf`, no blanks within. Around it are at most spaces, which stay in the
+/// cell; a tab or the end of a line would break the row.
 fn number_of(cell: &str) -> Option<f64> {
-    let cell = cell.trim();
+    let cell = cell.trim_matches(' ');
     let is_plain = cell.bytes().all(|it| matches!(it, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     (is_plain && cell.bytes().any(|it| it.is_ascii_digit()))
         .then(|| cell.parse().ok())?

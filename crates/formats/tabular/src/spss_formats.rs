@@ -48,14 +48,13 @@ impl Moment {
     }
 }
 
-/// Returns the name of one of SPSS's formats for variables, by number.
+/// Returns the name of one of SPSS's formats for variables, by number; nothing for the ordinary formats of texts and
+/// numbers, `A` and `F`, which say no more than the type.
 pub(crate) fn format_name(format: u32) -> String {
     let name = match format >> 16 & 0xff {
-        1 => "A",
         2 => "AHEX",
         3 => "COMMA",
         4 => "DOLLAR",
-        5 => "F",
         17 => "E",
         20 => "DATE",
         21 => "TIME",

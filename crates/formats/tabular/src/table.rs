@@ -82,7 +82,7 @@ pub struct Variable {
     pub label: String,
     /// The type of its cells.
     pub ty: Type,
-    /// The display format of the program that wrote the file, e.g. `%9.0g` or `F8.2`; empty if there is none.
+    /// The display format of the program that wrote the file, e.g. `%9.0g` or `DOLLAR8.2`; empty if there is none.
     pub format: String,
     /// Values with labels.
     pub categories: Vec<Category>,

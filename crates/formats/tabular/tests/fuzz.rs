@@ -15,5 +15,8 @@ fn read_survives() {
         b"name\tsize\nx\t1\ny\t\n".to_vec(),
         stata,
         spss,
+        b"RDA2\nA\n2\n263168\n131840\n1026\n1\n9\n1\nt\n787\n2\n14\n2\n1.5\nNA\n16\n2\n9\n2\na\\n\n9\n-1\n1026\n1\n9\n5\nnames\n16\n2\n\
+          9\n1\nx\n9\n1\ny\n1026\n1\n9\n5\nclass\n16\n1\n9\n10\ndata.frame\n254\n254\n"
+            .to_vec(),
     ]);
 }

@@ -68,6 +68,9 @@ fn blanks_around_cells() {
     let (csv, tab) = table(Format::Csv, b"n,name\n 1,x \n").unwrap();
     assert_eq!(types_of(&csv), [("n", Type::Real), ("name", Type::Text)]);
     assert_eq!(tab, " 1\t\"x \"\n");
+    let (csv, tab) = table(Format::Csv, b"n,m\n\"1\n\",\"\t2\"\n").unwrap();
+    assert_eq!(types_of(&csv), [("n", Type::Text), ("m", Type::Text)]);
+    assert_eq!(tab, "\"1\\n\"\t\"\\t2\"\n");
 }
 
 /// An SPSS file in the code page 1252 with two variables, whose short names are `\u{dc}BER` and `SPA\u{df}`.
@@ -324,7 +327,7 @@ fn dataverses_own_files() {
         ];
         for (variable, (ty, unf, mean, deviation)) in table.variables.iter().zip(expected) {
             let summary = variable.summary.as_ref().expect("a number has statistics");
-            assert_eq!((variable.ty, variable.unf.0.as_str()), (ty, unf));
+            assert_eq!((variable.ty, variable.unf.0.as_str(), variable.format.as_str()), (ty, unf, ""));
             assert_eq!((summary.mean, summary.standard_deviation), (Some(mean), Some(deviation)));
         }
     }
@@ -367,7 +370,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes: Vec<u8>) {
-        for format in [Format::Csv, Format::Tsv, Format::Stata, Format::Spss, Format::SpssPortable, Format::Xlsx] {
+        for format in [Format::Csv, Format::Tsv, Format::Stata, Format::Spss, Format::SpssPortable, Format::Xlsx, Format::RData] {
             let _ = table(format, &bytes);
         }
     }
