@@ -42,6 +42,8 @@ pub struct Settings {
     pub oai_records: u32,
     /// Whether a guestbook is answered when access to a restricted file is requested, unless the dataset specifies it.
     pub guestbook_at_request: bool,
+    /// How long an upload waits for its tables to be read, in seconds.
+    pub ingest_wait_s: u32,
     /// Addresses that may send linked data notifications to `/api/inbox`; `*` for all.
     pub inbox_allowed_hosts: Vec<String>,
 }
@@ -79,6 +81,7 @@ impl Default for Settings {
             oai_identifiers: 100,
             oai_records: 10,
             guestbook_at_request: false,
+            ingest_wait_s: 10,
             inbox_allowed_hosts: Vec::new(),
         }
     }

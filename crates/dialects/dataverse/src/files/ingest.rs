@@ -1,6 +1,6 @@
 //! Ingest of deposited tables: one job per file, stored until it is done.
 //!
-//! An upload waits for its tables. If they take longer than [`PATIENCE`], it is answered, and the dataset has a lock
+//! An upload waits for its tables. If they take longer than `ingest_wait_s`, it is answered, and the dataset has a lock
 //! `Ingest` until they are read, so that clients that poll the locks wait as they do elsewhere.
 //!
 //! The rows are converted to tab-separated text that replaces the file; the original file is kept. A table that cannot
@@ -24,8 +24,6 @@ use crate::notifications::{self, Notice};
 use crate::routing::Routes;
 use crate::{changes, clock, envelope, permissions, site_settings, stored, users};
 
-/// How long an upload waits for the ingest: small tables are ingested when the answer is sent.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Type of the lock of a dataset whose tables are being read.
 const LOCK: &str = "Ingest";
 /// What the message of such a lock begins with.
@@ -39,14 +37,15 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/files/{id}/uningest", uningest).post("/files/{id}/reingest", reingest)
 }
 
-/// Starts to ingest tables, and waits up to [`PATIENCE`] for the end.
+/// Starts to ingest tables, and waits for the end as long as the settings allow.
 pub(crate) async fn run_soon(app: &Dataverse, db: &Db, files: &[i64]) {
     if files.is_empty() {
         return;
     }
     let work = in_background(app, db, files.to_vec());
     let (app, files) = (app.clone(), files.to_vec());
-    if tokio::time::timeout(PATIENCE, work).await.is_err()
+    let patience = Duration::from_secs(app.settings.ingest_wait_s.into());
+    if tokio::time::timeout(patience, work).await.is_err()
         && let Err(error) = db.write(move |txn: &mut Txn<'_>| lock(txn, &app, &files)).await
     {
         tracing::error!(error = error.message, "a dataset is not locked while its tables are read");

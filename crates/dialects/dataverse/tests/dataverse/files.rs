@@ -1,6 +1,7 @@
 //! Files: upload, access, search.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use axum::body::Body;
 use http::StatusCode;
@@ -104,6 +105,33 @@ async fn tables_are_read_when_the_upload_is_answered() -> Result<(), Failure> {
     assert_eq!(server.get(&fiona, &asked).await?.text(), original.text());
     let ddi = server.get(&fiona, &format!("/api/access/datafile/{id}/metadata/ddi")).await?;
     assert!(ddi.text().contains("name=\"pounds\""), "{}", ddi.text());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_is_locked_while_its_tables_are_read() -> Result<(), Failure> {
+    let server = Server::start_without_patience()?;
+    let fiona = server.user("fiona").await?;
+    let (dataset, _) = server.dataset(&fiona, "tides").await?;
+    let csv = format!("height,place\n{}", "1.25,Bonn\n".repeat(200_000));
+    let add = format!("/api/datasets/{dataset}/add");
+    let got = server.upload(&fiona, &add, "tides.csv", csv.as_bytes(), &json!({})).await?.json();
+    let file = format!("/api/files/{}", id_of(&got));
+    let locks = format!("/api/datasets/{dataset}/locks");
+    let lock = server.get(&fiona, &locks).await?.json()["data"][0].clone();
+    let said = [&lock["lockType"], &lock["user"], &lock["message"]];
+    assert_eq!(said, ["Ingest", "fiona", "Attempting to ingest 1 tabular file(s)"], "{lock}");
+    let deleted =
+        server.send(&fiona, "DELETE", &format!("/api/datasets/{dataset}"), "", Body::empty()).await?;
+    assert_eq!(deleted.status, StatusCode::FORBIDDEN, "{}", deleted.text());
+    let read = async {
+        while server.get(&fiona, &locks).await?.json()["data"] != json!([]) {
+            tokio::task::yield_now().await;
+        }
+        server.get(&fiona, &file).await
+    };
+    let shown = tokio::time::timeout(Duration::from_secs(120), read).await??.json();
+    assert_eq!(shown["data"]["label"], "tides.tab", "{shown}");
     Ok(())
 }
 

@@ -73,6 +73,15 @@ fn settings() -> Settings {
 
 impl Server {
     pub(crate) fn start() -> Result<Self, Failure> {
+        Self::start_with(settings())
+    }
+
+    /// Starts a server whose uploads do not wait for their tables.
+    pub(crate) fn start_without_patience() -> Result<Self, Failure> {
+        Self::start_with(Settings { ingest_wait_s: 0, ..settings() })
+    }
+
+    fn start_with(settings: Settings) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let kinds: &'static [&'static Kind] =
             [pinakes_accounts::KINDS, pinakes_dataverse::kinds()].concat().leak();
@@ -88,7 +97,6 @@ impl Server {
         let accounts = Accounts::new(of_accounts, &limits);
         let tenants = TenantChoice { default: "pinakes".to_owned(), ..TenantChoice::default() };
         let context = Context::new(catalogue, accounts, limits, tenants).with_blobs(Blobs::in_memory());
-        let settings = settings();
         let mount = pinakes_dataverse::mount(context.clone(), settings);
         Ok(Self { _folder: folder, mount, context })
     }
