@@ -69,6 +69,13 @@ impl Wanted {
         Ok(Self { name, asker: Some(call.asker.clone()) })
     }
 
+    /// Reads the query of a page: `fileId`, or `persistentId`. Errors: 400 for text that is not a number.
+    pub(crate) fn of_page(call: &crate::app::Call) -> Result<Self, ApiError> {
+        let pid = call.query.filled("persistentId").map(datasets::canonical_pid);
+        let name = Name::parse(Thing::File, call.query.filled("fileId").unwrap_or(":persistentId"), pid)?;
+        Ok(Self { name, asker: Some(call.asker.clone()) })
+    }
+
     /// Selects by number, without a check of visibility.
     pub(crate) fn number(id: i64) -> Self {
         Self { name: Name::Number(id), asker: None }

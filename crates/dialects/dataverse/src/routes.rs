@@ -27,6 +27,7 @@ const BASE_PATHS: &[&str] = &[
     "/confirmemail.xhtml",
     "/dataset.xhtml",
     "/dataverse",
+    "/file.xhtml",
     "/openapi",
     "/previewurl.xhtml",
     "/privateurl.xhtml",

@@ -18,11 +18,13 @@ use crate::error::{Answer, ApiError};
 use crate::exports::EXPORTERS;
 use crate::exports::source::text;
 use crate::exports::xml::Xml;
+use crate::files::{self, Found};
 use crate::routing::Routes;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .elsewhere(Method::GET, "/dataset.xhtml", page)
+        .elsewhere(Method::GET, "/file.xhtml", file_page)
         .elsewhere(Method::GET, "/previewurl.xhtml", preview_page)
         .elsewhere(Method::GET, "/privateurl.xhtml", preview_page)
         .get("/datasets/{id}/versions/{version}/linkset", link_set)
@@ -129,6 +131,29 @@ async fn page(call: Call) -> Answer {
     xml.open("body", &[]).leaf("h1", &links.title).leaf("p", &links.citation);
     let response = answer::bytes(StatusCode::OK, HTML, xml.finish());
     Ok(answer::with_header(response, LINK, &head.join(", ")))
+}
+
+/// The page of a file, by which exports name it: its label, its bytes and its dataset.
+async fn file_page(call: Call) -> Answer {
+    let (wanted, asker, site_url) = (files::Wanted::of_page(&call)?, call.asker.clone(), call.site_url());
+    let read = move |view: &mut View<'_>| {
+        let file = wanted.find(view)?;
+        let found = Found::of(view, file)?;
+        let version = version::find(view, &asker, &found.dataset, ":latest", version::Withdrawn::Hidden)?;
+        let row = found.rows.iter().find(|it| it.is_in(version.ordinal));
+        let row = row.ok_or_else(|| ApiError::not_found("File could not be found."))?;
+        let mut xml = Xml::fragment();
+        xml.raw("<!DOCTYPE html>").open("html", &[("lang", "en")]);
+        xml.open("head", &[]).leaf("title", &row.label).close();
+        xml.open("body", &[]).leaf("h1", &row.label).leaf("p", &row.description);
+        let bytes = format!("{site_url}/api/access/datafile/{}", found.file.id);
+        xml.open("p", &[]).leaf_with("a", &[("href", &bytes)], "Download").close();
+        let dataset = format!("{site_url}/dataset.xhtml?persistentId={}", found.dataset.pid);
+        xml.open("p", &[]).leaf_with("a", &[("href", &dataset)], &title_of(&version)).close();
+        Ok::<_, ApiError>(xml.finish())
+    };
+    let page = call.db().read(Weight::Point, read).await?;
+    Ok(answer::bytes(StatusCode::OK, HTML, page))
 }
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html;charset=UTF-8");

@@ -12,8 +12,17 @@ use crate::server::{Failure, Server};
 const HUSH: &str = "hushhush";
 
 /// Paths that are used as they are, not below `/api`.
-const ELSEWHERE: [&str; 8] =
-    ["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/dataset.xhtml", "/dataverse/", "/sitemap", "/openapi"];
+const ELSEWHERE: [&str; 9] = [
+    "/api",
+    "/oai",
+    "/dvn",
+    "/confirmemail.xhtml",
+    "/dataset.xhtml",
+    "/dataverse/",
+    "/file.xhtml",
+    "/sitemap",
+    "/openapi",
+];
 
 /// As in the original, names of a draft's file categories are public.
 const TOLD: &str = "/datasets/{id}/availableFileCategories";

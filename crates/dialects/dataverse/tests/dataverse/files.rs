@@ -105,6 +105,12 @@ async fn tables_are_read_when_the_upload_is_answered() -> Result<(), Failure> {
     assert_eq!(server.get(&fiona, &asked).await?.text(), original.text());
     let ddi = server.get(&fiona, &format!("/api/access/datafile/{id}/metadata/ddi")).await?;
     assert!(ddi.text().contains("name=\"pounds\""), "{}", ddi.text());
+    let page = server.get(&fiona, &format!("/file.xhtml?fileId={id}")).await?;
+    assert!(page.text().contains("<h1>data.tab</h1>"), "{}", page.text());
+    assert!(page.text().contains(&format!("/api/access/datafile/{id}\">Download</a>")), "{}", page.text());
+    let hidden = server.get("", &format!("/file.xhtml?fileId={id}")).await?;
+    assert_eq!(hidden.status, StatusCode::UNAUTHORIZED, "{}", hidden.text());
+    assert!(!hidden.text().contains("data.tab"), "{}", hidden.text());
     Ok(())
 }
 

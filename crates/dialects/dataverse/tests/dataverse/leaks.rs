@@ -119,6 +119,7 @@ async fn an_anonymous_preview_names_no_author() -> Result<(), Failure> {
         format!("/api/access/datafile/bundle/{file}"),
         format!("/api/v1/access/datafile/{file}/metadata"),
         format!("/dataset.xhtml?persistentId={pid}"),
+        format!("/file.xhtml?fileId={file}"),
         "/api/search?q=*".to_owned(),
         "/api/mydata/retrieve?role_ids=1".to_owned(),
     ];
