@@ -388,13 +388,12 @@ fn file_document(
     text.extend(file.pid.clone());
     // For files that are not openly accessible, variable names are not indexed in the public document.
     let is_kept_back = is_public && (row.restricted || crate::files::is_held_back(file, today));
-    if let Some(tables) = rows::tables(view, file.id)?.filter(|_| !is_kept_back) {
-        for variable in tables[0]["dataVariables"].as_array().into_iter().flatten() {
-            for name in ["name", "label"] {
-                text.extend(variable[name].as_str().map(str::to_owned));
-            }
-        }
-    }
+    let tables = rows::tables(view, file.id)?.filter(|_| !is_kept_back).unwrap_or_default();
+    let variables = tables[0]["dataVariables"].as_array().map_or(&[][..], Vec::as_slice);
+    let of_variables =
+        |key: &str| -> Vec<&str> { variables.iter().filter_map(|it| it[key].as_str()).collect() };
+    let (names, labels) = (of_variables("name"), of_variables("label"));
+    text.extend(names.iter().chain(&labels).map(|it| (*it).to_owned()));
     let name = file.original.as_ref().map_or(&row.label, |it| &it.name);
     let title = match &dataset.draft {
         Some(draft) if !is_public => Some(draft.version),
@@ -421,7 +420,10 @@ fn file_document(
         "above": chain(view, dataset.owner)?,
         "statuses": status,
         "facetValues": facets,
-        "fields": {"fileDescription": row.description, "fileName": row.label, "parentName": title},
+        "fields": {
+            "fileDescription": row.description, "fileName": row.label, "parentName": title,
+            "variableName": names, "variableLabel": labels,
+        },
         "text": text.join("\n"),
     }))
 }

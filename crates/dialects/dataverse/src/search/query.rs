@@ -225,7 +225,7 @@ const EXACT: [(&str, &str); 10] = [
 ];
 
 /// Names of facets in queries, besides `{field}_ss`.
-const FACETS: [&str; 10] = [
+const FACETS: [&str; 9] = [
     "datasetType",
     "dvCategory",
     "metadataSource",
@@ -235,7 +235,6 @@ const FACETS: [&str; 10] = [
     "fileTypeGroupFacet",
     "fileAccess",
     "fileTag",
-    "variableName",
 ];
 
 fn facet_name(field: &str) -> Option<&str> {

@@ -105,6 +105,10 @@ async fn tables_are_read_when_the_upload_is_answered() -> Result<(), Failure> {
     assert_eq!(server.get(&fiona, &asked).await?.text(), original.text());
     let ddi = server.get(&fiona, &format!("/api/access/datafile/{id}/metadata/ddi")).await?;
     assert!(ddi.text().contains("name=\"pounds\""), "{}", ddi.text());
+    for (query, n) in [("variableName:pounds", 1), ("variableLabel:pounds", 1), ("variableName:Tiger", 0)] {
+        let found = server.get(&fiona, &format!("/api/search?q={query}&type=file")).await?.json();
+        assert_eq!(found["data"]["total_count"], n, "{query}: {found}");
+    }
     let page = server.get(&fiona, &format!("/file.xhtml?fileId={id}")).await?;
     assert!(page.text().contains("<h1>data.tab</h1>"), "{}", page.text());
     assert!(page.text().contains(&format!("/api/access/datafile/{id}\">Download</a>")), "{}", page.text());
