@@ -46,11 +46,7 @@ fn resource(source: &Source<'_>, flavour: Flavour) -> String {
         }
     });
     xml.leaf("publisher", source.publisher);
-    let date = match source.publication_date() {
-        "" => text(source.version(), "createTime"),
-        date => date,
-    };
-    xml.leaf("publicationYear", year_of(date));
+    xml.leaf("publicationYear", year(source, flavour));
     xml.group("subjects", |xml| subjects(source, xml));
     xml.group("contributors", |xml| contributors(source, xml));
     xml.group("dates", |xml| dates(source, flavour, xml));
@@ -105,7 +101,15 @@ fn code_of(term: &crate::blocks::Term) -> Option<String> {
     two.or(Some(&term.identifier)).cloned()
 }
 
-fn year_of(date: &str) -> &str {
+/// Returns the year that is registered: that of the first publication; of the citation's date before that; of the creation
+/// where there is none. `OpenAIRE` is told the year of this version.
+fn year<'a>(source: &Source<'a>, flavour: Flavour) -> &'a str {
+    let date = match flavour {
+        _ if source.is_draft() => source.citation_date(),
+        Flavour::DataCite => source.publication_date(),
+        Flavour::OpenAire => source.release_date(),
+    };
+    let date = if date.is_empty() { text(source.version(), "createTime") } else { date };
     date.get(..4).unwrap_or("9999")
 }
 

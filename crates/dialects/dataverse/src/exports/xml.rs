@@ -102,20 +102,17 @@ impl Xml {
 
     /// Writes an element around the output of `write`, unless that is empty.
     pub fn group(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) -> &mut Self {
-        let start = self.text.len();
-        self.open(name, &[]);
-        let inner = self.text.len();
-        write(self);
-        if self.text.len() == inner {
-            self.open.pop();
-            self.text.truncate(start);
-            return self;
-        }
-        self.close()
+        self.is_filled(name, write);
+        self
     }
 
     /// Writes an element around the output of `write`, also if that is empty.
     pub fn around(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) -> &mut Self {
+        if self.is_filled(name, write) { self } else { self.empty(name, &[]) }
+    }
+
+    /// Writes an element around the output of `write`. Returns whether there is any; otherwise nothing is written.
+    fn is_filled(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) -> bool {
         let start = self.text.len();
         self.open(name, &[]);
         let inner = self.text.len();
@@ -123,9 +120,10 @@ impl Xml {
         if self.text.len() == inner {
             self.open.pop();
             self.text.truncate(start);
-            return self.empty(name, &[]);
+            return false;
         }
-        self.close()
+        self.close();
+        true
     }
 
     /// Returns the document; closes open elements.
