@@ -203,10 +203,10 @@ const ORGANIZATION_WORDS: &[&str] = &[
     "university",
 ];
 
-/// Returns whether a name has a word that is typical of organisations. Every other name is a person's: of "IQSS" Dataverse
-/// too says that it is personal.
+/// Returns whether a name is an acronym or has a word that is typical of organisations. Every other name is a person's.
 pub(crate) fn is_organization(name: &str) -> bool {
-    name.split([' ', ',']).any(|it| ORGANIZATION_WORDS.contains(&it.to_lowercase().as_str()))
+    let is_acronym = 1 < name.len() && name.bytes().all(|it| it.is_ascii_uppercase());
+    is_acronym || name.split([' ', ',']).any(|it| ORGANIZATION_WORDS.contains(&it.to_lowercase().as_str()))
 }
 
 /// Splits a personal name of the form `Family, Given`; `None` for other names.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::source::{Owner, person, plain};
+use super::source::{Owner, is_organization, person, plain};
 use super::*;
 use crate::blocks::Registry;
 
@@ -145,6 +145,26 @@ fn tags_go_and_other_angles_stay() {
     assert_eq!(plain("a <b>c</b> < 5 and <CSP data, <img tag"), "a c < 5 and <CSP data, <img tag");
     assert_eq!(person("University of X, Dept."), None);
     assert_eq!(person("Finch, Fiona"), Some(("Finch", "Fiona")));
+}
+
+/// Names in Dataverse's own test data.
+#[test]
+fn names_of_persons_and_organisations() {
+    for name in [
+        "Digital Archive of Massachusetts Anti-Slavery and Anti-Segregation Petitions, Massachusetts Archives, Boston MA",
+        "Geographic Data Technology, Inc. (GDT)",
+        "Harvard Map Collection, Harvard College Library",
+        "IBM",
+        "Michael J. Fox Foundation for Parkinson's Research",
+        "The Ford Foundation",
+        "U.S. Department of Commerce, Bureau of the Census, Geography Division",
+        "United Nations Economic and Social Commission for Asia and the Pacific (UNESCAP)",
+    ] {
+        assert!(is_organization(name), "{name}");
+    }
+    for name in ["Dennis", "Juan Pablo Tosca Villanueva", "Privileged, Pete", "Poe, Edgar Allen"] {
+        assert!(!is_organization(name), "{name}");
+    }
 }
 
 #[test]
