@@ -123,12 +123,8 @@ impl<W: Write> Sink<W> {
         let at = self.next();
         let start = self.line.len();
         number::push(value, &mut self.line);
+        self.note(at, start, value);
         let Some(column) = self.columns.get_mut(at) else { return };
-        column.fingerprint.number(value);
-        column.is_whole &= value.fract() == 0.0;
-        if let Some(n) = column.counts.get_mut(&self.line[start..]) {
-            *n += 1;
-        }
         column.n_missing += 1;
         if let Some(gathering) = &mut column.gathering {
             gathering.missing();
@@ -152,11 +148,19 @@ impl<W: Write> Sink<W> {
         if form == Form::Point && value.is_finite() && !self.line[start..].contains('.') {
             self.line.push_str(".0");
         }
-        self.count(at, start, value);
+        self.note(at, start, value);
+        let Some(gathering) = self.columns.get_mut(at).and_then(|it| it.gathering.as_mut()) else { return };
+        if gathering.held.is_some() {
+            self.n_held += 1;
+            if self.limits.held_numbers < self.n_held {
+                self.n_held -= gathering.held.take().map_or(0, |it| it.len()) + 1;
+            }
+        }
+        gathering.value(value);
     }
 
-    /// Adds the number that stands from `start` on in the line to the statistics of its column.
-    fn count(&mut self, at: usize, start: usize, value: f64) {
+    /// Adds the number that stands from `start` on in the line to the fingerprint and the categories of its column.
+    fn note(&mut self, at: usize, start: usize, value: f64) {
         let Some(column) = self.columns.get_mut(at) else { return };
         column.fingerprint.number(value);
         column.is_whole &= value.fract() == 0.0;
@@ -165,14 +169,6 @@ impl<W: Write> Sink<W> {
         {
             *n += 1;
         }
-        let Some(gathering) = &mut column.gathering else { return };
-        if gathering.held.is_some() {
-            self.n_held += 1;
-            if self.limits.held_numbers < self.n_held {
-                self.n_held -= gathering.held.take().map_or(0, |it| it.len()) + 1;
-            }
-        }
-        gathering.value(value);
     }
 
     /// Adds a text, also that of a date or time.
