@@ -36,7 +36,8 @@ use super::words::Words;
 use crate::field_values::EXACT;
 use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
 
-/// Number of documents below which a pattern is decided on their bodies rather than on all texts of the path.
+/// Number of documents below which a pattern is decided on their bodies rather than on all texts of the path, if they are
+/// few of the segment.
 const FEW_BODIES: u64 = 300;
 
 /// A segment of an index.
@@ -480,7 +481,9 @@ impl<'s> Segment<'s> {
         begin: &str,
         within: &Set,
     ) -> Result<Bounds> {
-        if within.len() < FEW_BODIES && !self.reads_long_texts {
+        // The terms of a small segment are sooner read than its bodies.
+        let is_few = within.len() < FEW_BODIES.min(u64::from(self.max_doc) / 2);
+        if is_few && !self.reads_long_texts {
             return Ok(self.none_but(within.clone()));
         }
         if let Some(column) = self.text_column(path, is_folding)? {

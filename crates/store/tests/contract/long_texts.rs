@@ -13,6 +13,8 @@ use crate::kinds::{ALL, ITEM};
 const WAIT: Duration = Duration::from_secs(120);
 /// More than are decided by bodies.
 const N_RECORDS: u64 = 4_800;
+/// Number of records that are added once the others are in the index.
+const N_LATER: u64 = 200;
 /// Number of records with a text that is too long to be stored.
 const N_BEYOND: u64 = N_RECORDS / 600;
 fn body(n: u64) -> Json {
@@ -27,11 +29,14 @@ fn body(n: u64) -> Json {
     json!({"pid": format!("i{n}"), "size": n, "group": format!("g{}", n % 10), "note": note, "free": free})
 }
 
+/// Fills an index in two parts, of which the second is small.
 fn fill(tenant: &Tenant) {
-    write(tenant, |txn| {
-        (0..N_RECORDS).try_for_each(|n| txn.insert(&ITEM, &format!("i{n}"), &body(n)).map(|_| ()))
-    });
-    assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    for part in [0..N_RECORDS - N_LATER, N_RECORDS - N_LATER..N_RECORDS] {
+        write(tenant, move |txn| {
+            part.clone().try_for_each(|n| txn.insert(&ITEM, &format!("i{n}"), &body(n)).map(|_| ()))
+        });
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    }
 }
 
 /// Counts the records that satisfy a condition, and returns with the number what is told of the way.
