@@ -32,7 +32,7 @@ use serde_json::{Map, Value};
 
 use crate::error::ApiError;
 use crate::grants::Place;
-use crate::stored;
+use crate::{clock, stored};
 
 pub(crate) use version::{State, VERSION, Version};
 
@@ -185,6 +185,14 @@ pub(crate) struct Lock {
     /// Reason.
     #[serde(default)]
     pub message: String,
+}
+
+impl Lock {
+    /// Returns a lock that a user sets now, without a message.
+    pub(crate) fn new(lock_type: &str, user: &str, now_ms: i64) -> Self {
+        let (lock_type, user) = (lock_type.to_owned(), user.to_owned());
+        Self { lock_type, date: clock::long(now_ms), user, message: String::new() }
+    }
 }
 
 impl Dataset {

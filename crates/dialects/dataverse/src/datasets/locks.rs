@@ -9,7 +9,7 @@ use crate::datasets::{self, DATASET, Dataset, Lock};
 use crate::error::{Answer, ApiError};
 use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{changes, clock, envelope, permissions, stored};
+use crate::{changes, envelope, permissions, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -97,12 +97,7 @@ async fn add(call: Call) -> Answer {
         if dataset.locks.iter().any(|it| it.lock_type == ty) {
             return Err(ApiError::forbidden(format!("dataset already locked with lock type {ty}")));
         }
-        dataset.locks.push(Lock {
-            lock_type: ty.to_owned(),
-            date: clock::long(app.now_ms()),
-            user: user.name.clone(),
-            message: String::new(),
-        });
+        dataset.locks.push(Lock::new(ty, &user.name, app.now_ms()));
         datasets::put(txn, &dataset)?;
         changes::dataset(txn, &app, dataset.id)
     };

@@ -299,12 +299,7 @@ async fn submit(call: Call) -> Answer {
             ));
         }
         let now_ms = app.now_ms();
-        dataset.locks.push(Lock {
-            lock_type: "InReview".to_owned(),
-            date: clock::long(now_ms),
-            user: user.name.clone(),
-            message: String::new(),
-        });
+        dataset.locks.push(Lock::new("InReview", &user.name, now_ms));
         datasets::put(txn, &dataset)?;
         let mut draft = version::of_dataset(txn, &dataset, draft.version)?;
         check_files(

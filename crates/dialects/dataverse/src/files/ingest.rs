@@ -22,7 +22,7 @@ use crate::error::{Answer, ApiError};
 use crate::grants::Permission;
 use crate::notifications::{self, Notice};
 use crate::routing::Routes;
-use crate::{changes, clock, envelope, permissions, site_settings, stored, users};
+use crate::{changes, envelope, permissions, site_settings, stored, users};
 
 /// Type of the lock of a dataset whose tables are being read.
 const LOCK: &str = "Ingest";
@@ -65,12 +65,10 @@ fn lock(txn: &mut Txn<'_>, app: &Dataverse, files: &[i64]) -> Result<(), ApiErro
     if dataset.locks.iter().any(|it| it.lock_type == LOCK) {
         return Ok(());
     }
-    dataset.locks.push(Lock {
-        lock_type: LOCK.to_owned(),
-        date: clock::long(app.now_ms()),
-        user: users::by_id(txn, file.creator)?.map(|it| it.name).unwrap_or_default(),
-        message: format!("{LOCK_MESSAGE} {} tabular file(s)", left.len()),
-    });
+    // Whoever deposited the file may have been removed since.
+    let user = users::by_id(txn, file.creator)?.map_or_else(String::new, |it| it.name);
+    let message = format!("{LOCK_MESSAGE} {} tabular file(s)", left.len());
+    dataset.locks.push(Lock { message, ..Lock::new(LOCK, &user, app.now_ms()) });
     crate::datasets::put(txn, &dataset)?;
     changes::dataset(txn, app, dataset.id)
 }
@@ -97,9 +95,12 @@ pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
     let read = |view: &mut View<'_>| rows::ids_of(view, &PENDING, Expr::All);
     let files: Vec<i64> =
         db.read(Weight::Scan, read).await?.iter().filter_map(|it| it.parse().ok()).collect();
-    if !files.is_empty() {
-        in_background(app, db, files);
+    if files.is_empty() {
+        return Ok(());
     }
+    let (for_lock, left) = (app.clone(), files.clone());
+    db.write(move |txn: &mut Txn<'_>| left.iter().try_for_each(|it| lock(txn, &for_lock, &[*it]))).await?;
+    in_background(app, db, files);
     Ok(())
 }
 

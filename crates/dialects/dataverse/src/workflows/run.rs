@@ -24,7 +24,7 @@ use crate::ids::Ids;
 use crate::notifications::{self, Notice};
 use crate::routing::Routes;
 use crate::users::{self, User};
-use crate::{changes, clock, envelope, stored};
+use crate::{changes, envelope, stored};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
@@ -156,12 +156,7 @@ fn begin(
     is_minor: bool,
 ) -> Result<Progress, ApiError> {
     let user = context.asker.user()?;
-    dataset.locks.push(Lock {
-        lock_type: LOCK.to_owned(),
-        date: clock::long(context.app.now_ms()),
-        user: user.name.clone(),
-        message: String::new(),
-    });
+    dataset.locks.push(Lock::new(LOCK, &user.name, context.app.now_ms()));
     datasets::put(txn, &dataset)?;
     changes::dataset(txn, context.app, dataset.id)?;
     let place = usize::from(trigger == Trigger::PostPublishDataset);
