@@ -150,7 +150,7 @@ fn any_list(at: &Json, steps: &[String], test: &mut impl FnMut(&[Json]) -> bool)
 }
 
 fn element<'a>(list: &'a [Json], step: &str) -> Option<&'a Json> {
-    step.parse::<usize>().ok().and_then(|index| list.get(index))
+    Path::position(step).and_then(|index| list.get(index))
 }
 
 fn exists(at: &Json, steps: &[String]) -> bool {

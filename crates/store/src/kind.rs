@@ -91,7 +91,7 @@ impl Kind {
     /// Returns whether `path` is one of the fields that determine the record's class, or lies below one. Positions in a
     /// list do not count: a class keeps its lists as sets.
     pub fn is_class_field(&self, path: &Path) -> bool {
-        let is_position = |step: &String| step.bytes().all(|byte| byte.is_ascii_digit());
+        let is_position = |step: &String| Path::position(step).is_some();
         match path.as_steps() {
             [first, below @ ..] => {
                 self.class_fields.contains(&first.as_str()) && !below.iter().any(is_position)
@@ -397,6 +397,10 @@ pub enum Search {
     /// The values of declared columns, and whatever else is in the same members of a body, as written: for large bodies
     /// of which searches ask for little. Other conditions read bodies.
     Declared,
+    /// As `Declared`, without what tells absent values, lists and objects: for large bodies with many paths, of which
+    /// searches ask for the values. Conditions on what is absent, on elements of lists and on whole lists and objects read
+    /// bodies, as do sorts and counts by paths without a column.
+    Values,
     /// Every value at every path as it is written.
     Exact,
     /// As `Exact`; in addition strings without case and accents, whole and word by word, for [`crate::Value::Folded`]

@@ -109,7 +109,7 @@ pub use owners::Owners;
 pub use pipeline::pipeline;
 pub use places::ScanPlace;
 pub use priority::step_back;
-pub use query::{Direction, End, Expr, FacetCount, Order, Path, Pattern, Query, TextQuery, Value};
+pub use query::{Direction, End, Expr, FacetCount, Order, Path, Pattern, Query, TextPart, TextQuery, Value};
 pub use record::{Change, Class, ListId, Record};
 pub use tenant::{Loading, ReadJob, Tenant, TenantStats};
 pub use tenant_info::TenantInfo;

@@ -46,7 +46,7 @@ impl Parts {
     fn add(&mut self, path: &Path) {
         let mut at = self;
         // A number may be a position in a list: from there on, all is wanted.
-        for step in path.as_steps().iter().take_while(|it| it.parse::<usize>().is_err()) {
+        for step in path.as_steps().iter().take_while(|it| Path::position(it).is_none()) {
             let place = at.members.iter().position(|it| it.0 == *step).unwrap_or_else(|| {
                 at.members.push((step.clone(), Self::default()));
                 at.members.len() - 1

@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) equalities: Vec<Equality>,
     /// Top-level ranges on columns.
     pub(crate) ranges: Vec<Range>,
+    /// Number of `conditions` that are ranges or beginnings: many rows may satisfy them.
+    pub(crate) n_wide: usize,
     /// Number of ranges and other conditions of unknown selectivity.
     pub(crate) n_vague: u32,
     /// Whether nothing can satisfy the condition.
@@ -61,6 +63,7 @@ impl Plan {
             classes: None,
             equalities: Vec::new(),
             ranges: Vec::new(),
+            n_wide: 0,
             n_vague: 0,
             is_empty: false,
             has_text: false,
@@ -94,6 +97,7 @@ impl Plan {
                             n_values,
                         });
                     }
+                    plan.n_wide += usize::from(matches!(conjunct, Expr::Range(..) | Expr::Prefix(..)));
                     plan.conditions.push(sql);
                 }
                 None => residual.push(conjunct.clone()),

@@ -3,6 +3,8 @@
 //! Dialects translate their own query languages into this; the planner does the rest. Every condition means the same on
 //! a declared column and on any other path of the body, on either engine.
 
+use std::borrow::Cow;
+
 use serde_json::Value as Json;
 
 use crate::{JoinKeys, Word};
@@ -23,6 +25,11 @@ impl Path {
     /// Returns the steps.
     pub fn as_steps(&self) -> &[String] {
         &self.0
+    }
+    /// Returns the position in a list that a step denotes, if it is a number as positions are written: `10`, not `010`.
+    pub(crate) fn position(step: &str) -> Option<usize> {
+        let is_written = step == "0" || step.starts_with(|first| ('1'..='9').contains(&first));
+        step.parse().ok().filter(|_| is_written)
     }
     /// Returns whether this is the path that `dotted` denotes.
     pub fn is_dotted(&self, dotted: &str) -> bool {
@@ -178,17 +185,41 @@ impl Expr {
     }
 }
 
+/// The part of a text that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextPart {
+    /// All of it.
+    #[default]
+    All,
+    /// Its ASCII digits.
+    Digits,
+    /// Its letters and digits, of all scripts.
+    Alphanumerics,
+}
+
+impl TextPart {
+    /// Returns the part of a text.
+    pub fn of(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::All => Cow::Borrowed(text),
+            Self::Digits => Cow::Owned(text.chars().filter(char::is_ascii_digit).collect()),
+            Self::Alphanumerics => Cow::Owned(text.chars().filter(|it| it.is_alphanumeric()).collect()),
+        }
+    }
+}
+
 /// A regular expression, compiled once with a limit on its size; matching takes linear time.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     regex: regex::Regex,
     flags: String,
+    part: TextPart,
 }
 
-/// Equal if compiled from the same text and flags.
+/// Equal if compiled from the same text and flags, and matched against the same part.
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str() && self.flags == other.flags
+        self.as_str() == other.as_str() && self.flags == other.flags && self.part == other.part
     }
 }
 
@@ -215,8 +246,18 @@ impl Pattern {
         }
         let compiled = builder.size_limit(PATTERN_SIZE_BYTES).dfa_size_limit(PATTERN_SIZE_BYTES).build();
         compiled
-            .map(|regex| Self { regex, flags: flags.to_owned() })
+            .map(|regex| Self { regex, flags: flags.to_owned(), part: TextPart::All })
             .map_err(|error| crate::StoreError::Query(format!("regular expression: {error}")))
+    }
+
+    /// Returns the same pattern, to be matched against a part of each text.
+    pub fn on(self, part: TextPart) -> Self {
+        Self { part, ..self }
+    }
+
+    /// Returns the part of each text that it is matched against.
+    pub fn part(&self) -> TextPart {
+        self.part
     }
 
     /// Returns whether it is matched against folded strings.
@@ -226,10 +267,11 @@ impl Pattern {
 
     /// Returns whether it matches somewhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
+        let text = self.part.of(text);
         if self.is_folding() {
-            return self.regex.is_match(&crate::fold(text));
+            return self.regex.is_match(&crate::fold(&text));
         }
-        self.regex.is_match(text)
+        self.regex.is_match(&text)
     }
 
     /// Returns the text it was compiled from.

@@ -8,6 +8,7 @@ mod actions;
 pub(crate) mod change_manager;
 mod command;
 pub(crate) mod copycat;
+pub(crate) mod criteria;
 mod edited;
 mod engine;
 mod fields;

@@ -374,7 +374,7 @@ impl<'s> Segment<'s> {
     }
 
     fn n_equal(&self, path: &Path, value: &Value) -> Result<Option<u64>> {
-        if !terms::is_indexed(self.kind, path) {
+        if !path.as_steps().first().is_some_and(|member| terms::is_member_indexed(self.kind, member)) {
             return Ok(None);
         }
         let path = bytes(path);

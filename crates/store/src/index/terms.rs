@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::eval::instant_ms;
 use crate::word::words_of;
-use crate::{Kind, Path, Search, fold};
+use crate::{Expr, Kind, Path, Search, Value, fold};
 
 /// Maximum length of a text term in bytes: of a longer text only the beginning and a hash are kept, under a tag of its
 /// own.
@@ -66,6 +66,19 @@ pub(super) enum Tag {
     ManyWords = b'W',
     /// A trigram of a folded text.
     Gram = b'g',
+}
+
+impl Tag {
+    /// Returns whether it tells a value, or where positions may be.
+    fn is_of_values(self) -> bool {
+        match self {
+            Self::Length | Self::Nested | Self::Boolean => true,
+            Self::Text | Self::LongText | Self::Folded | Self::LongFolded => true,
+            Self::Word | Self::ManyWords | Self::Gram => true,
+            Self::Present | Self::List | Self::Object | Self::Objects => false,
+            Self::Empty | Self::First | Self::Null => false,
+        }
+    }
 }
 
 /// The type of the first element of a list, by which lists are sorted. The term of a text goes on with the text; numbers
@@ -226,16 +239,29 @@ fn push_key(key: &mut String, step: &str) {
     }
 }
 
-/// Returns whether the index of a kind covers a path: not when a step may be a position in a list.
+/// Returns whether the index of a kind tells all of a path: not when a step may be a position in a list.
 pub(crate) fn is_indexed(kind: &Kind, path: &Path) -> bool {
-    let mut steps = path.as_steps().iter();
-    steps.clone().next().is_none_or(|member| is_member_indexed(kind, member))
-        && !steps.any(|step| step.parse::<usize>().is_ok())
+    let steps = path.as_steps();
+    kind.search != Search::Values
+        && steps.first().is_none_or(|member| is_member_indexed(kind, member))
+        && steps.iter().skip(1).all(|step| Path::position(step).is_none())
 }
 
 /// Returns whether the index of a kind covers a member of a body.
 pub(super) fn is_member_indexed(kind: &Kind, member: &str) -> bool {
-    kind.search != Search::Declared || kind.columns.iter().any(|it| it.path.split('.').next() == Some(member))
+    !matches!(kind.search, Search::Declared | Search::Values)
+        || kind.columns.iter().any(|it| it.path.split('.').next() == Some(member))
+}
+
+/// Returns whether the terms of values alone decide a condition.
+pub(super) fn is_of_values(expr: &Expr) -> bool {
+    let is_scalar = |value: &Value| !matches!(value, Value::Null | Value::Json(_));
+    match expr {
+        Expr::Is(_, value) => is_scalar(value),
+        Expr::In(_, values) => values.iter().all(is_scalar),
+        Expr::Range(..) | Expr::Prefix(..) | Expr::Regex(..) | Expr::Word(..) | Expr::Size(..) => true,
+        _ => false,
+    }
 }
 
 /// Returns the beginning of a text, at most so many bytes, cut at a character boundary.
@@ -289,10 +315,9 @@ pub(super) trait Sink {
 
 /// Passes all terms of a body to `sink`; false when there are more than are kept.
 pub(super) fn walk(kind: &Kind, body: &Json, sink: &mut dyn Sink) -> bool {
-    let is_folded = kind.search == Search::Folded;
     let mut walk = Walk {
         sink,
-        is_folded,
+        search: kind.search,
         is_in_list: false,
         path: Vec::new(),
         key: String::new(),
@@ -307,7 +332,7 @@ pub(super) fn walk(kind: &Kind, body: &Json, sink: &mut dyn Sink) -> bool {
 
 struct Walk<'s> {
     sink: &'s mut dyn Sink,
-    is_folded: bool,
+    search: Search,
     is_in_list: bool,
     path: Vec<u8>,
     key: String,
@@ -342,7 +367,8 @@ impl Walk<'_> {
             Json::Array(list) => {
                 self.emit(Tag::List, &[]);
                 self.emit(Tag::Length, &(list.len() as u64).to_be_bytes());
-                if let Some(first) = list.first().filter(|_| !self.is_in_list) {
+                let is_told = self.search != Search::Values && !self.is_in_list;
+                if let Some(first) = list.first().filter(|_| is_told) {
                     self.first(first);
                 }
                 if list.iter().any(Json::is_object) {
@@ -435,7 +461,7 @@ impl Walk<'_> {
         if let Some(ms) = instant_ms(text) {
             self.sink.instant(&self.key, ms);
         }
-        if !self.is_folded {
+        if self.search != Search::Folded {
             return;
         }
         let folded = fold(text);
@@ -452,6 +478,9 @@ impl Walk<'_> {
     }
 
     fn emit(&mut self, tag: Tag, value: &[u8]) {
+        if self.search == Search::Values && !tag.is_of_values() {
+            return;
+        }
         self.n += 1;
         self.scratch.clear();
         self.scratch.extend_from_slice(&self.path);

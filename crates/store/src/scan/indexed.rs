@@ -84,7 +84,7 @@ impl Scan {
                 reads_bodies || is_narrowed || !self.is_led()
             }
             // Writers mostly look a value up in an index of the engine.
-            State::Open => has_residual && self.plan.conditions.is_empty(),
+            State::Open => has_residual && self.plan.conditions.len() == self.plan.n_wide,
         };
         (is_asked && fewest <= snapshot.n_documents()).then(|| Arc::clone(snapshot))
     }
@@ -170,9 +170,8 @@ impl Scan {
             }
             // A text in the place of such a list is compared without case and accents.
             Some(column) if column.ty == Type::Folded => return None,
-            Some(_) => SortBy::Path(order.path.clone()),
-            None if is_indexed(self.kind, &order.path) => SortBy::Path(order.path.clone()),
-            None => return None,
+            _ if is_indexed(self.kind, &order.path) => SortBy::Path(order.path.clone()),
+            _ => return None,
         };
         Some((by, order.direction))
     }

@@ -1,6 +1,7 @@
 //! Fresh catalogues, one per engine.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pinakes_store::{Catalogue, Kind, Limits, Location, Result, StoreError, Tenant, Txn, View};
@@ -78,6 +79,16 @@ pub(crate) fn refused<R: Send + std::fmt::Debug + 'static>(
 /// Runs a read that must succeed.
 pub(crate) fn read<R>(tenant: &Tenant, closure: impl FnMut(&mut View<'_>) -> Result<R>) -> R {
     tenant.read_blocking(closure).expect("a read")
+}
+
+/// Returns the result of a closure, and what is told of how it was found, a line each.
+pub(crate) fn told_with<R>(ask: impl FnOnce() -> R) -> (R, String) {
+    let told = Arc::new(Mutex::new(String::new()));
+    let into = told.clone();
+    let tell = Box::new(move |line: String| into.lock().expect("no panic").extend([&line, "\n"]));
+    let result = pinakes_store::explained(tell, ask);
+    let told = told.lock().expect("no panic").clone();
+    (result, told)
 }
 
 /// Runs statements in the schema of the tenant `t` of a place in a database, as an administrator would.

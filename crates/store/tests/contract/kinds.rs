@@ -14,6 +14,9 @@ pub(crate) static ITEM: Kind = FULL;
 /// The same, of which the index holds what is declared.
 pub(crate) static SLIM: Kind = Kind { name: "slim", search: Search::Declared, ..FULL };
 
+/// The same, of which the index holds values alone.
+pub(crate) static LEAN: Kind = Kind { name: "lean", search: Search::Values, ..FULL };
+
 const FULL: Kind = Kind {
     id_path: Some("pid"),
     columns: &[
@@ -98,7 +101,7 @@ pub(crate) static LOAN: Kind = Kind {
 };
 
 /// The kinds on which queries are compared with their meaning.
-pub(crate) static COMPARED: &[&Kind] = &[&ITEM, &SLIM];
+pub(crate) static COMPARED: &[&Kind] = &[&ITEM, &SLIM, &LEAN];
 
 /// The kinds with which most tests open a catalogue.
 pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER, &LOAN];

@@ -3,16 +3,17 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use pinakes_store::{
-    Direction, End, Expr, FacetCount, Kind, Limits, Order, Pattern, Query, Tenant, Value, Word, fold, matches,
+    Direction, End, Expr, FacetCount, Kind, Limits, Order, Pattern, Query, Tenant, TextPart, Value, Word,
+    fold, matches,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value as Json, json};
 
-use crate::engines::{Place, engines, read, write};
+use crate::engines::{Place, engines, read, told_with, write};
 use crate::kinds::{ALL, COMPARED, ITEM};
 
 /// Above the number of records up to which the engine's own choice of index is used.
@@ -68,7 +69,11 @@ fn body(n: u64) -> Json {
     maybe(&mut draw, "meta", value);
     let value = match draw(6) {
         4 => json!({}),
-        5 => json!([[draw(3), format!("f{}", draw(4)), {"a": draw(3)}], {}, {"0": draw(3)}]),
+        5 => {
+            let list = json!([draw(3), format!("f{}", draw(4)), {"a": draw(3)}]);
+            let number = draw(3);
+            json!([list, {}, {"0": number, "02": number, "7": [number]}])
+        }
         0 => json!(draw(4)),
         1 => json!(format!("f{}", draw(4))),
         2 => json!([draw(4), format!("f{}", draw(4)), null]),
@@ -244,6 +249,8 @@ fn leaf() -> impl Strategy<Value = Expr> {
         1 => note_prefix().prop_map(|it| Expr::Regex("note".into(), Pattern::new(&format!("^{it}$"), "i").expect("a pattern"))),
         1 => prop::sample::select(vec![("name", "n1"), ("keywords", "k2"), ("group", "g1"), ("free", "f"), ("title", "el")])
             .prop_map(|(path, prefix)| Expr::Prefix(path.into(), prefix.into())),
+        1 => (prop::sample::select(vec!["name", "title", "free", "keywords", "note"]), prop::sample::select(vec!["^1", "2$", "e1", "^$", "nv"]), prop::sample::select(vec![TextPart::Digits, TextPart::Alphanumerics]))
+            .prop_map(|(path, text, part)| Expr::Regex(path.into(), Pattern::new(text, "").expect("a pattern").on(part))),
         1 => prop::sample::select(vec![("name", "1$"), ("name", "n1[0-9]"), ("title", "an v"), ("title", "^zo"), ("keywords", "[12]$"), ("group", "1"), ("free", "^F")])
             .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "i").expect("a pattern"))),
         1 => prop::sample::select(vec![("title", "^elan"), ("title", "É"), ("title", "lan vi"), ("name", "n1")])
@@ -318,6 +325,9 @@ fn at_position() -> impl Strategy<Value = Expr> {
         "free.0.0",
         "free.0.1",
         "free.2.0",
+        "free.02",
+        "free.7",
+        "free.7.0",
         "free.0.2.a",
         "free.b.0",
         "name.0",
@@ -606,11 +616,7 @@ fn nothing_is_within_ends_of_two_types() {
 
 /// Returns what is told of how a page was found.
 fn told_of(tenant: &Tenant, query: &Query) -> String {
-    let told = Arc::new(Mutex::new(String::new()));
-    let into = told.clone();
-    let tell = Box::new(move |line: String| into.lock().expect("no panic").push_str(&line));
-    pinakes_store::explained(tell, || read(tenant, |view| view.find(&ITEM, query)));
-    told.lock().expect("no panic").clone()
+    told_with(|| read(tenant, |view| view.find(&ITEM, query))).1
 }
 
 /// Returns the number before some words of what is told.

@@ -1,13 +1,12 @@
 //! Patterns on texts that are longer than the terms of an index: it stores them, so few bodies have to be read.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pinakes_store::{Direction, Expr, Pattern, Query, Tenant, matches};
 use serde_json::{Value as Json, json};
 
-use crate::engines::{engines, read, write};
+use crate::engines::{engines, read, told_with, write};
 use crate::kinds::{ALL, ITEM};
 
 const WAIT: Duration = Duration::from_secs(120);
@@ -39,16 +38,6 @@ fn fill(tenant: &Tenant) {
     }
 }
 
-/// Counts the records that satisfy a condition, and returns with the number what is told of the way.
-fn counted(tenant: &Tenant, filter: &Expr) -> (u64, String) {
-    let told = Arc::new(Mutex::new(String::new()));
-    let into = told.clone();
-    let tell = Box::new(move |line: String| into.lock().expect("no panic").push_str(&line));
-    let n = pinakes_store::explained(tell, || read(tenant, |view| view.count(&ITEM, filter)));
-    let told = told.lock().expect("no panic").clone();
-    (n, told)
-}
-
 #[test]
 fn a_pattern_on_long_texts_reads_few_bodies() {
     let like = |path: &str, text: &str| Expr::Regex(path.into(), Pattern::new(text, "").expect(text));
@@ -73,7 +62,7 @@ fn a_pattern_on_long_texts_reads_few_bodies() {
             (like("free.a", "soft.*below"), 0),
         ] {
             let held: Vec<u64> = (0..N_RECORDS).filter(|n| matches(&filter, &body(*n))).collect();
-            let (n, told) = counted(&tenant, &filter);
+            let (n, told) = told_with(|| read(&tenant, |view| view.count(&ITEM, &filter)));
             let told_of = format!("{}: {filter:?}: {told}", place.engine);
             assert_eq!(n, held.len() as u64, "{told_of}");
             assert!(told.contains(&format!(" {n_bodies} bodies read to decide")), "{told_of}");
@@ -100,11 +89,8 @@ fn bodies_that_decided_one_question_are_not_read_for_the_next() {
         fill(&tenant);
         let body = changed.clone();
         write(&tenant, move |txn| txn.update(&ITEM, "i7", &body).map(|_| ()));
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let into = told.clone();
-        let tell = Box::new(move |line: String| into.lock().expect("no panic").push(line));
         let query = Query::filter(filter.clone()).sorted("size", Direction::Ascending).window(0, 1_000);
-        let (counts, groups, page, others) = pinakes_store::explained(tell, || {
+        let ((counts, groups, page, others), told) = told_with(|| {
             read(&tenant, |view| {
                 let groups = view.facets(&ITEM, &filter, &["group"])?.remove(0);
                 let counts = [view.count(&ITEM, &filter)?, view.count(&ITEM, &filter)?];
@@ -112,15 +98,15 @@ fn bodies_that_decided_one_question_are_not_read_for_the_next() {
                 Ok((counts, groups, page, view.count(&ITEM, &Expr::Not(Box::new(filter.clone())))?))
             })
         });
-        let told = told.lock().expect("no panic").clone();
-        let what = format!("{}: {told:?}", place.engine);
+        let what = format!("{}: {told}", place.engine);
         let groups: BTreeMap<String, u64> = groups.into_iter().map(|it| (it.value, it.n_records)).collect();
         assert_eq!(groups, by_group, "{what}");
         assert_eq!(counts, [held.len() as u64; 2], "{what}");
         assert_eq!(others, N_RECORDS - held.len() as u64, "{what}");
         let page: Vec<String> = page.into_iter().map(|it| it.id).collect();
         assert_eq!(page, held.iter().map(|n| format!("i{n}")).collect::<Vec<_>>(), "{what}");
-        let n_bodies = |n: u64| told.iter().filter(|it| it.contains(&format!(" {n} bodies read to"))).count();
+        let n_bodies =
+            |n: u64| told.lines().filter(|it| it.contains(&format!(" {n} bodies read to"))).count();
         // Facets and the other condition read bodies.
         assert_eq!((n_bodies(N_BEYOND), n_bodies(0)), (2, 3), "{what}");
     }

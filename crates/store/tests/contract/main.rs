@@ -19,6 +19,7 @@ mod long_texts;
 mod members;
 mod outages;
 mod patience;
+mod positions;
 mod queries;
 mod records;
 mod redeclare;

@@ -1,14 +1,12 @@
 //! A kind's declaration changes: everything it governs is rebuilt from the bodies.
 
-use std::sync::{Arc, Mutex};
-
 use pinakes_store::{
     Arity, Column, Direction, Document, Expr, Facet, Identifier, Index, Kind, Limits, Link, Query,
     StoreError, Tenant, Text, TextQuery, Type, Weight,
 };
 use serde_json::{Value as Json, json};
 
-use crate::engines::{Held, Place, engines, read, refused, write};
+use crate::engines::{Held, Place, engines, read, refused, told_with, write};
 
 pub(crate) static BEFORE: Kind = Kind {
     columns: &[Column::one("name", Type::Text), Column::many("tags", Type::Text)],
@@ -418,11 +416,7 @@ fn what_declarations_have_alike_serves_on() {
         let kind = &ONE_MORE_COLUMN;
         let by_name = Expr::Is("name".into(), "beam 3".into());
         let how = |filter: &Expr, facets: &[&str]| {
-            let told = Arc::new(Mutex::new(String::new()));
-            let into = told.clone();
-            let tell = Box::new(move |line: String| into.lock().expect("no panic").push_str(&line));
-            pinakes_store::explained(tell, || read(&tenant, |view| view.facets(kind, filter, facets)));
-            std::mem::take(&mut *told.lock().expect("no panic"))
+            told_with(|| read(&tenant, |view| view.facets(kind, filter, facets))).1
         };
         assert!(
             how(&Expr::All, &["name"]).contains("counts that are kept"),

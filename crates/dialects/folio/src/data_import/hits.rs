@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::data_import::tree::{Criterion, MatchSpec};
+use crate::data_import::criteria::Criterion;
+use crate::data_import::tree::MatchSpec;
 
 /// A stored source record.
 #[derive(Debug, Clone)]
@@ -46,12 +47,43 @@ impl Hits {
     }
 }
 
+/// What a look-up has found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    by_value: HashMap<String, Vec<Hit>>,
+    /// Incoming values that match more records than are considered.
+    cut: HashSet<String>,
+}
+
+impl Found {
+    /// Adds a record with a stored value.
+    pub(crate) fn add(&mut self, existing: String, hit: Hit) {
+        let list = self.by_value.entry(existing).or_default();
+        if list.iter().all(|it| it.id() != hit.id()) {
+            list.push(hit);
+        }
+    }
+
+    /// Notes that an incoming value matches more records than were added.
+    pub(crate) fn cut(&mut self, incoming: &str) {
+        self.cut.insert(incoming.to_owned());
+    }
+
+    /// Adds what another look-up has found.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        for (existing, hits) in other.by_value {
+            hits.into_iter().for_each(|hit| self.add(existing.clone(), hit));
+        }
+        self.cut.extend(other.cut);
+    }
+}
+
 /// The lookups of all matches of a batch, done together, and what the batch itself has stored since.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// By number of the match, then by value.
-    pub(crate) stored: Vec<HashMap<String, Vec<Hit>>>,
-    pub(crate) added: Vec<HashMap<String, Vec<Hit>>>,
+    /// By number of the match.
+    pub(crate) stored: Vec<Found>,
+    pub(crate) added: Vec<Found>,
     stale: Stale,
 }
 
@@ -61,15 +93,17 @@ impl Cache {
         self.stale.insert(id.to_owned());
     }
 
+    /// Returns whether one of the incoming values matches more stored records than are here.
+    pub(crate) fn is_cut(&self, spec: &MatchSpec, incoming: &[String]) -> bool {
+        self.stored.get(spec.number).is_some_and(|found| incoming.iter().any(|it| found.cut.contains(it)))
+    }
+
     pub(crate) fn of(&self, spec: &MatchSpec, value: &str) -> impl Iterator<Item = &Hit> {
-        let lists = [self.stored.get(spec.number), self.added.get(spec.number)];
+        let found = [self.stored.get(spec.number), self.added.get(spec.number)];
+        let lists = found.into_iter().flatten().map(|it| &it.by_value);
         let hits: Vec<&Hit> = match spec.criterion {
-            Criterion::Exact => {
-                lists.into_iter().flatten().filter_map(|it| it.get(value)).flatten().collect()
-            }
+            Criterion::Exact => lists.filter_map(|it| it.get(value)).flatten().collect(),
             criterion => lists
-                .into_iter()
-                .flatten()
                 .flat_map(|it| it.iter())
                 .filter(|(existing, _)| criterion.holds(value, existing))
                 .flat_map(|(_, hits)| hits)

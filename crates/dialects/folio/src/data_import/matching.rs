@@ -1,18 +1,18 @@
 //! Finding stored records by match profiles: one look-up per profile for the values of a whole batch.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pinakes_marc::Record;
-use pinakes_store::{Expr, Query, Txn, Type, Value as Condition, fold};
+use pinakes_store::{Expr, Path, Query, Txn, Type, Value as Condition, fold};
 use serde_json::Value;
 
+use super::criteria::{Criterion, Qualifier};
 use super::engine::{Case, Engine, StepError, collection_of};
-use super::tree::{Criterion, Entity, ExistingValue, IncomingValue, MatchSpec, Qualifier};
+use super::tree::{Entity, ExistingValue, IncomingValue, MatchSpec};
 use crate::data_import::engine::{Prepared, Setup};
 use crate::data_import::fields::table_of;
-use crate::data_import::hits::{Cache, Hit, Hits};
+use crate::data_import::hits::{Cache, Found, Hit, Hits};
 use crate::data_import::mapping::Reference;
 use crate::data_import::tree::Content;
 use crate::platform::limits::MATCH_HITS;
@@ -31,11 +31,13 @@ pub(crate) fn find(
     let values = incoming_values(spec, &case.record);
     match &spec.existing {
         ExistingValue::Marc(path) => {
-            if !case.is_unchanged {
-                // MODIFY has changed the compared values, so the batch's look-up does not cover them.
-                let mut by_value = HashMap::new();
-                look_up(engine.txn, spec, path, values.clone(), &mut by_value)?;
-                engine.cache.stored[spec.number].extend(by_value);
+            let wanted = wanted(case, spec);
+            // MODIFY has changed the compared values, so the batch's look-up does not cover them. Nor does it cover a
+            // value of more records than it considers; those that the match before has found are few.
+            let is_covered = case.is_unchanged && (wanted.is_empty() || !engine.cache.is_cut(spec, &values));
+            if !is_covered {
+                let found = look_up(engine.txn, spec, path, &values, wanted)?;
+                engine.cache.stored[spec.number].absorb(found);
             }
             let mut hits: Vec<Hit> = Vec::new();
             for value in &values {
@@ -45,7 +47,10 @@ pub(crate) fn find(
                     }
                 }
             }
-            Ok(Hits::Sources(narrowed(case, spec, hits)))
+            if !wanted.is_empty() {
+                hits.retain(|it| it.external_id().is_some_and(|id| wanted.iter().any(|it| it == id)));
+            }
+            Ok(Hits::Sources(hits))
         }
         ExistingValue::Field { path, identifier_type } => {
             let ids = find_records(engine, case, spec, path, identifier_type.as_deref(), &values)?;
@@ -54,19 +59,14 @@ pub(crate) fn find(
     }
 }
 
-/// Limits the hits of a match below another match to what that one found.
-fn narrowed(case: &Case<'_>, spec: &MatchSpec, hits: Vec<Hit>) -> Vec<Hit> {
-    let wanted = match spec.existing_type {
+/// Returns the ids of the instances or holdings that the match above this one has found, to which its hits are limited;
+/// none if there is no such match.
+fn wanted<'c>(case: &'c Case<'_>, spec: &MatchSpec) -> &'c [String] {
+    match spec.existing_type {
         Entity::MarcBib => &case.found.instances,
         Entity::MarcHoldings => &case.found.holdings,
-        _ => return hits,
-    };
-    if wanted.is_empty() {
-        return hits;
+        _ => &[],
     }
-    hits.into_iter()
-        .filter(|it| it.external_id().is_some_and(|id| wanted.iter().any(|it| it == id)))
-        .collect()
 }
 
 /// Returns the values of the incoming record that are compared.
@@ -132,51 +132,67 @@ fn special(path: &MarcPath) -> Option<Special> {
     }
 }
 
-/// Looks up stored, current source records of the type that have one of the values.
+/// Looks up stored, current source records of the type that have one of the values; those of the wanted instances or
+/// holdings, if any are named.
 fn look_up(
     txn: &mut Txn<'_>,
     spec: &MatchSpec,
     path: &MarcPath,
-    values: Vec<String>,
-    by_value: &mut HashMap<String, Vec<Hit>>,
-) -> Result<(), StepFailure> {
-    let Some(record_type) = spec.existing_type.record_type() else { return Ok(()) };
-    let current =
-        [Expr::Is("recordType".into(), record_type.into()), Expr::Is("state".into(), "ACTUAL".into())];
-    let mut conditions = current.to_vec();
-    // Only equality can use the index; other criteria scan.
-    if spec.criterion == Criterion::Exact && spec.existing_qualifier.is_none() {
-        let values: Vec<Condition> = values.into_iter().map(Condition::from).collect();
-        let name = match (special(path), spec.existing_type) {
-            (Some(Special::Matched), _) => "matchedId".to_owned(),
-            (Some(Special::External), Entity::MarcAuthority) => "externalIdsHolder.authorityId".to_owned(),
-            (Some(Special::External), Entity::MarcHoldings) => "externalIdsHolder.holdingsId".to_owned(),
-            (Some(Special::External), _) => "externalIdsHolder.instanceId".to_owned(),
-            (Some(Special::Hrid), Entity::MarcAuthority) => "externalIdsHolder.authorityHrid".to_owned(),
-            (Some(Special::Hrid), Entity::MarcHoldings) => "externalIdsHolder.holdingsHrid".to_owned(),
-            (Some(Special::Hrid), _) => "externalIdsHolder.instanceHrid".to_owned(),
-            (None, _) => path.in_source_record(),
-        };
-        conditions.insert(0, Expr::In(name.as_str().into(), values));
+    values: &[String],
+    wanted: &[String],
+) -> Result<Found, StepFailure> {
+    let mut found = Found::default();
+    let Some(record_type) = spec.existing_type.record_type() else { return Ok(found) };
+    let external = match spec.existing_type {
+        Entity::MarcAuthority => "externalIdsHolder.authorityId",
+        Entity::MarcHoldings => "externalIdsHolder.holdingsId",
+        _ => "externalIdsHolder.instanceId",
+    };
+    let path_in_store: Path = match (special(path), spec.existing_type) {
+        (Some(Special::Matched), _) => "matchedId".into(),
+        (Some(Special::External), _) => external.into(),
+        (Some(Special::Hrid), Entity::MarcAuthority) => "externalIdsHolder.authorityHrid".into(),
+        (Some(Special::Hrid), Entity::MarcHoldings) => "externalIdsHolder.holdingsHrid".into(),
+        (Some(Special::Hrid), _) => "externalIdsHolder.instanceHrid".into(),
+        (None, _) => path.in_source_record(),
+    };
+    let mut all = vec![
+        spec.criterion.in_store(&path_in_store, values, spec.existing_qualifier.as_ref()),
+        Expr::Is("recordType".into(), record_type.into()),
+        Expr::Is("state".into(), "ACTUAL".into()),
+    ];
+    if !wanted.is_empty() {
+        all.push(Expr::In(external.into(), texts(wanted)));
     }
-    let mut found = Vec::new();
-    txn.for_each(&SOURCE_RECORD, &Query::filter(Expr::And(conditions)), |record| {
-        match record.json() {
-            Ok(body) => found.push(body),
-            Err(error) => tracing::warn!(%error, id = record.id, "a source record cannot be read"),
-        }
-        ControlFlow::Continue(())
-    })?;
-    for body in found {
-        let body = Arc::new(body);
-        for value in existing_values(spec, path, &body) {
-            let list = by_value.entry(value).or_default();
-            if !list.iter().any(|it| it.id() == Hit(Arc::clone(&body)).id()) {
-                list.push(Hit(Arc::clone(&body)));
+    let mut n_left = vec![MATCH_HITS; values.len()];
+    txn.for_each(&SOURCE_RECORD, &Query::filter(Expr::And(all)), |record| {
+        let body = match record.json() {
+            Ok(body) => Arc::new(body),
+            Err(error) => {
+                tracing::warn!(%error, id = record.id, "a source record cannot be read");
+                return ControlFlow::Continue(());
+            }
+        };
+        for existing in existing_values(spec, path, &body) {
+            let mut is_added = false;
+            for (value, n_left) in values.iter().zip(&mut n_left) {
+                if !spec.criterion.holds(value, &existing) {
+                    continue;
+                }
+                if let Some(fewer) = n_left.checked_sub(1) {
+                    (*n_left, is_added) = (fewer, true);
+                }
+            }
+            if is_added {
+                found.add(existing, Hit(Arc::clone(&body)));
             }
         }
+        if n_left.iter().all(|it| *it == 0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    for (value, _) in values.iter().zip(n_left).filter(|(_, n_left)| *n_left == 0) {
+        found.cut(value);
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Looks up instances, holdings, items or authorities that have one of the values.
@@ -221,8 +237,9 @@ fn find_records(
             filter = filter.and(Expr::In(path.into(), texts(values)));
             filter = filter.and(Expr::Element(list.into(), Box::new(both)));
         }
-        (_, _, Criterion::Exact, None) => filter = filter.and(Expr::In(path.into(), texts(values))),
-        _ => {}
+        (_, _, criterion, qualifier) => {
+            filter = filter.and(criterion.in_store(&path.into(), values, qualifier.as_ref()));
+        }
     }
     let mut ids = Vec::new();
     engine.txn.for_each(&collection.kind, &Query::filter(filter), |record| {
@@ -317,7 +334,7 @@ impl Cache {
         specs.sort_by_key(|it| it.number);
         let mut cache = Self::default();
         for spec in specs {
-            let mut by_value: HashMap<String, Vec<Hit>> = HashMap::new();
+            let mut found = Found::default();
             if let ExistingValue::Marc(path) = &spec.existing {
                 let mut values: Vec<String> = batch
                     .iter()
@@ -327,11 +344,11 @@ impl Cache {
                 values.sort_unstable();
                 values.dedup();
                 if !values.is_empty() {
-                    look_up(txn, spec, path, values, &mut by_value)?;
+                    found = look_up(txn, spec, path, &values, &[])?;
                 }
             }
-            cache.stored.push(by_value);
-            cache.added.push(HashMap::new());
+            cache.stored.push(found);
+            cache.added.push(Found::default());
         }
         Ok(cache)
     }
@@ -346,8 +363,7 @@ impl Cache {
                 return;
             }
             for value in existing_values(spec, path, body) {
-                let list = added[spec.number].entry(value).or_default();
-                list.push(Hit(Arc::clone(body)));
+                added[spec.number].add(value, Hit(Arc::clone(body)));
             }
         });
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::criteria::{Criterion, Qualifier};
 use super::fields::FieldRule;
 use super::modify::Edit;
 use crate::source_records::marc::MarcPath;
@@ -133,74 +134,6 @@ pub(crate) enum ExistingValue {
     },
 }
 
-/// How the values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Criterion {
-    Exact,
-    ExistingContains,
-    IncomingContains,
-    ExistingBegins,
-    IncomingBegins,
-    ExistingEnds,
-    IncomingEnds,
-}
-
-impl Criterion {
-    /// Checks whether an incoming and a stored value match.
-    pub(crate) fn holds(self, incoming: &str, existing: &str) -> bool {
-        match self {
-            Self::Exact => incoming == existing,
-            Self::ExistingContains => existing.contains(incoming),
-            Self::IncomingContains => incoming.contains(existing),
-            Self::ExistingBegins => existing.starts_with(incoming),
-            Self::IncomingBegins => incoming.starts_with(existing),
-            Self::ExistingEnds => existing.ends_with(incoming),
-            Self::IncomingEnds => incoming.ends_with(existing),
-        }
-    }
-}
-
-/// Which values are compared, and which part of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Qualifier {
-    kind: String,
-    value: String,
-    part: String,
-}
-
-impl Qualifier {
-    pub(crate) fn read(value: &Value) -> Option<Self> {
-        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let it =
-            Self { kind: text("qualifierType"), value: text("qualifierValue"), part: text("comparisonPart") };
-        (it.is_bound() || it.cuts()).then_some(it)
-    }
-
-    fn is_bound(&self) -> bool {
-        !self.kind.is_empty() && !self.value.is_empty()
-    }
-
-    fn cuts(&self) -> bool {
-        matches!(self.part.as_str(), "NUMERICS_ONLY" | "ALPHANUMERICS_ONLY")
-    }
-
-    /// Returns the part of the value that is compared; `None` if the value is excluded.
-    pub(crate) fn apply(&self, text: &str) -> Option<String> {
-        let fits = !self.is_bound()
-            || match self.kind.as_str() {
-                "BEGINS_WITH" => text.starts_with(&self.value),
-                "ENDS_WITH" => text.ends_with(&self.value),
-                _ => text.contains(&self.value),
-            };
-        let part = match self.part.as_str() {
-            "NUMERICS_ONLY" => text.chars().filter(char::is_ascii_digit).collect(),
-            "ALPHANUMERICS_ONLY" => text.chars().filter(|it| it.is_alphanumeric()).collect(),
-            _ => text.to_owned(),
-        };
-        fits.then_some(part)
-    }
-}
-
 /// An action with its mapping.
 #[derive(Debug)]
 pub(crate) struct Action {
@@ -327,16 +260,9 @@ fn match_spec(profile: &Value, number: usize) -> Result<MatchSpec, String> {
         Some(_) => ExistingValue::Marc(marc_path(existing).ok_or_else(|| wrong("names no existing field"))?),
         None => field_path(existing).ok_or_else(|| wrong("names no existing field"))?,
     };
-    let criterion = match detail.get("matchCriterion").and_then(Value::as_str).unwrap_or("EXACTLY_MATCHES") {
-        "EXACTLY_MATCHES" => Criterion::Exact,
-        "EXISTING_VALUE_CONTAINS_INCOMING_VALUE" => Criterion::ExistingContains,
-        "INCOMING_VALUE_CONTAINS_EXISTING_VALUE" => Criterion::IncomingContains,
-        "EXISTING_VALUE_BEGINS_WITH_INCOMING_VALUE" => Criterion::ExistingBegins,
-        "INCOMING_VALUE_BEGINS_WITH_EXISTING_VALUE" => Criterion::IncomingBegins,
-        "EXISTING_VALUE_ENDS_WITH_INCOMING_VALUE" => Criterion::ExistingEnds,
-        "INCOMING_VALUE_ENDS_WITH_EXISTING_VALUE" => Criterion::IncomingEnds,
-        other => return Err(wrong(&format!("has the unknown criterion {other}"))),
-    };
+    let name = detail.get("matchCriterion").and_then(Value::as_str).unwrap_or("EXACTLY_MATCHES");
+    let criterion =
+        Criterion::named(name).ok_or_else(|| wrong(&format!("has the unknown criterion {name}")))?;
     Ok(MatchSpec {
         number,
         incoming: incoming_value,

@@ -36,6 +36,10 @@ pub(crate) const WRITE_BYTES: usize = 256 << 10;
 pub(crate) const READ_BYTES: usize = 512 << 10;
 /// Maximum number of records that a match considers: more than one is an error or is narrowed by the next match.
 pub(crate) const MATCH_HITS: usize = 1_000;
+/// Maximum number of parts of incoming values that a match looks up. Beyond: all stored values are compared.
+pub(crate) const MATCH_PARTS: usize = 20_000;
+/// Number of bytes of incoming values that a match looks for by one pattern: beyond, a pattern becomes too large.
+pub(crate) const MATCH_PATTERN_BYTES: usize = 5_000;
 /// Maximum number of authorities whose links are counted in one request. Beyond: 422.
 pub(crate) const COUNTED_AUTHORITIES: usize = 10_000;
 /// Maximum number of records in a request for link suggestions. Beyond: 422.

@@ -129,8 +129,8 @@ fn condition(name: &str, path: &str, sort: Sort, operator: &str, value: &Value) 
         "$gte" => range(true, true)?,
         "$lt" => range(false, false)?,
         "$lte" => range(false, true)?,
-        "$starts_with" => pattern(format!("^{}", escaped(&text()?)))?,
-        "$contains" => pattern(escaped(&text()?))?,
+        "$starts_with" => pattern(format!("^{}", regex::escape(&text()?)))?,
+        "$contains" => pattern(regex::escape(&text()?))?,
         "$regex" => pattern(text()?)?,
         "$empty" => {
             let none = Expr::Or(vec![
@@ -145,17 +145,6 @@ fn condition(name: &str, path: &str, sort: Sort, operator: &str, value: &Value) 
             }
         }
         other => return Err(refused(format!("the operator {other} is not known"), name)),
-    })
-}
-
-/// Escapes a text so that it is a literal in a regular expression.
-fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, it| {
-        if it.is_ascii_punctuation() {
-            out.push('\\');
-        }
-        out.push(it);
-        out
     })
 }
 

@@ -55,14 +55,7 @@ const UNIFORM_TITLE: &str = "30512027-cdc9-4c79-af75-1565b3bd888d";
 
 /// Writes the options in a condition on instances as conditions on fields.
 pub(super) fn resolved(node: Node) -> Node {
-    let of = |it: Box<Node>| Box::new(resolved(*it));
-    match node {
-        Node::And(a, b) => Node::And(of(a), of(b)),
-        Node::Or(a, b) => Node::Or(of(a), of(b)),
-        Node::Not(a, b) => Node::Not(of(a), of(b)),
-        Node::Negation(it) => Node::Negation(of(it)),
-        Node::Clause(clause) => meant(clause),
-    }
+    node.with_clauses(&meant)
 }
 
 fn meant(clause: Clause) -> Node {
@@ -87,23 +80,15 @@ fn meant(clause: Clause) -> Node {
 
 /// Writes `sourceFileId==NULL` in a condition on headings as the absence of a source file.
 pub(super) fn of_headings(node: Node) -> Node {
-    let of = |it: Box<Node>| Box::new(of_headings(*it));
-    match node {
-        Node::And(a, b) => Node::And(of(a), of(b)),
-        Node::Or(a, b) => Node::Or(of(a), of(b)),
-        Node::Not(a, b) => Node::Not(of(a), of(b)),
-        Node::Negation(it) => Node::Negation(of(it)),
-        Node::Clause(clause) => {
-            let is_file = ["sourceFileId", "authoritySourceFileId"]
-                .iter()
-                .any(|it| it.eq_ignore_ascii_case(&clause.index));
-            if !is_file || clause.term.literal().as_deref() != Some("NULL") {
-                return Node::Clause(clause);
-            }
-            let present = Clause { relation: Relation::Words, term: Term::new(""), ..clause };
-            Node::Negation(Box::new(Node::Clause(present)))
+    node.with_clauses(&|clause| {
+        let is_file =
+            ["sourceFileId", "authoritySourceFileId"].iter().any(|it| it.eq_ignore_ascii_case(&clause.index));
+        if !is_file || clause.term.literal().as_deref() != Some("NULL") {
+            return Node::Clause(clause);
         }
-    }
+        let present = Clause { relation: Relation::Words, term: Term::new(""), ..clause };
+        Node::Negation(Box::new(Node::Clause(present)))
+    })
 }
 
 /// Combines the conditions that a clause stands for: one of them is to hold, and all of them if the clause excludes.

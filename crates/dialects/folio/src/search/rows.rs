@@ -267,14 +267,10 @@ fn is_everything(node: &Node) -> bool {
 
 /// Checks whether a condition refers to some fields only.
 fn is_about(node: &Node, fields: &[&str]) -> bool {
-    match node {
-        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => is_about(a, fields) && is_about(b, fields),
-        Node::Negation(it) => is_about(it, fields),
-        Node::Clause(clause) => {
-            let is = |name: &str| name.eq_ignore_ascii_case(&clause.index);
-            clause.modifiers.is_empty() && (is(ALL_RECORDS) || fields.iter().any(|it| is(it)))
-        }
-    }
+    node.all_clauses(&|clause| {
+        let is = |name: &str| name.eq_ignore_ascii_case(&clause.index);
+        clause.modifiers.is_empty() && (is(ALL_RECORDS) || fields.iter().any(|it| is(it)))
+    })
 }
 
 /// Adds the number of titles that use each authorised heading.

@@ -1,8 +1,11 @@
 //! MARC records as FOLIO stores them: MARC-in-JSON values, lengths in leaders, values by path, titles.
 
 use pinakes_marc::{ControlField, DataField, Encoding, Field, Format, RawRecord, Record, RecordKind, Tag};
+use pinakes_store::Path;
 use serde_json::{Map, Value, json};
 
+/// Where the content is in the body of a stored source record.
+pub(crate) const CONTENT: [&str; 2] = ["parsedRecord", "content"];
 /// Largest length that a leader can state, in bytes.
 const STATED_MAX_BYTES: usize = 99_999;
 
@@ -152,11 +155,13 @@ impl MarcPath {
 
     /// Returns the path in the body of a stored source record, for queries of the store. It does not include
     /// indicators.
-    pub(crate) fn in_source_record(&self) -> String {
-        match self.subfield {
-            None => format!("parsedRecord.content.fields.{}", self.tag),
-            Some(code) => format!("parsedRecord.content.fields.{}.subfields.{code}", self.tag),
+    pub(crate) fn in_source_record(&self) -> Path {
+        let mut steps: Vec<String> =
+            CONTENT.into_iter().chain(["fields", &self.tag]).map(str::to_owned).collect();
+        if let Some(code) = self.subfield {
+            steps.extend(["subfields".to_owned(), code.to_string()]);
         }
+        Path::steps(steps)
     }
 
     fn fits(&self, field: &DataField) -> bool {

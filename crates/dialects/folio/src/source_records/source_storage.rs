@@ -2,8 +2,8 @@
 //! contract).
 //!
 //! A source record is stored as `GET /source-storage/records/{id}` returns it, without `formattedContent`, which is
-//! generated from the content on request. Values that imports match on are columns, so that look-ups read no records:
-//! 010 $a, 020 $a, 022 $a, 035 $a, and the ids of 999 ff and 001 through `matchedId` and `externalIdsHolder`.
+//! generated from the content on request. Values that imports match on most are columns: 010 $a, 020 $a, 022 $a, 035 $a,
+//! and the ids of 999 ff and 001 through `matchedId` and `externalIdsHolder`. The search index has those of all fields.
 
 mod batch;
 pub(crate) mod expression;
@@ -17,7 +17,7 @@ mod stream;
 
 use http::StatusCode;
 use pinakes_store::{
-    Arity, Column, Direction, Document, Expr, Index, Kind, Order, Query, StoreError, Txn, Type, View,
+    Arity, Column, Direction, Document, Expr, Index, Kind, Order, Query, Search, StoreError, Txn, Type, View,
 };
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,7 @@ pub(crate) static SOURCE_RECORD: Kind = Kind {
         Column::at("authorityId", "externalIdsHolder.authorityId", Type::Text),
         Column::at("authorityHrid", "externalIdsHolder.authorityHrid", Type::Text),
         Column::at("updatedDate", "metadata.updatedDate", Type::Instant),
+        Column::at("suppressDiscovery", "additionalInfo.suppressDiscovery", Type::Boolean),
         subfield("m010a", "parsedRecord.content.fields.010.subfields.a"),
         subfield("m020a", "parsedRecord.content.fields.020.subfields.a"),
         subfield("m022a", "parsedRecord.content.fields.022.subfields.a"),
@@ -66,6 +67,8 @@ pub(crate) static SOURCE_RECORD: Kind = Kind {
         Index::on(&["authorityHrid"]),
     ],
     class_fields: &["recordType", "state", "deleted"],
+    // All fields of the MARC record, but not the record as it arrived.
+    search: Search::Values,
     ..Kind::named("folio_source_record")
 };
 

@@ -3,6 +3,7 @@
 mod beside;
 mod broken;
 mod files;
+mod matching;
 
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use super::{Bounds, Segment, bytes};
 use crate::index::set::Set;
 use crate::index::terms::{self, GRAM_BYTES, Gram, Tag};
-use crate::{Path, Pattern, Result, fold};
+use crate::{Path, Pattern, Result, TextPart, fold};
 
 /// Maximum number of trigrams looked up: more hardly narrow the result.
 const LOOKED_UP: usize = 24;
@@ -84,7 +84,11 @@ fn beginning(pattern: &Pattern) -> String {
     literal.unwrap_or_default().to_owned()
 }
 
+/// Returns the structure of a pattern that is matched against whole texts.
 fn parsed(pattern: &Pattern) -> Option<Hir> {
+    if pattern.part() != TextPart::All {
+        return None;
+    }
     let mut builder = ParserBuilder::new();
     for flag in pattern.flags().chars() {
         match flag {

@@ -8,7 +8,7 @@ use crate::index::layout::{NUMBERS, first_column_name, path_column_name};
 use crate::index::set::Set;
 use crate::index::terms::{self, BEGIN_BYTES, First, Tag};
 use crate::index::texts::Texts;
-use crate::{Path, Result};
+use crate::{Path, Result, Search};
 
 /// The texts at a path, in order, and the text of each document.
 pub(in crate::index) struct PathTexts {
@@ -79,7 +79,7 @@ impl Segment<'_> {
 
     /// Returns whether the index holds whole all texts and numbers at a path.
     pub(in crate::index) fn has_whole_values(&self, path: &Path) -> Result<bool> {
-        Ok(!self.has_any(path, Tag::LongText)? && self.has_exact_numbers(path)?)
+        Ok(!self.has_any(&bytes(path), Tag::LongText)? && self.has_exact_numbers(path)?)
     }
 
     /// Returns whether the index holds whole all numbers at a path.
@@ -94,11 +94,11 @@ impl Segment<'_> {
 
     /// Returns whether any text is at a path, or in a list there.
     pub(in crate::index) fn has_texts(&self, path: &Path) -> Result<bool> {
-        self.has_any(path, Tag::Text)
+        self.has_any(&bytes(path), Tag::Text)
     }
 
-    fn has_any(&self, path: &Path, tag: Tag) -> Result<bool> {
-        let prefix = terms::term(&bytes(path), tag, &[]);
+    fn has_any(&self, path: &[u8], tag: Tag) -> Result<bool> {
+        let prefix = terms::term(path, tag, &[]);
         let mut stream = self.terms.terms().range().ge(&prefix).into_stream().map_err(failed)?;
         Ok(stream.advance() && stream.key().starts_with(&prefix))
     }
@@ -200,12 +200,11 @@ impl Segment<'_> {
 
     /// Returns whether a list is at a path or on the way to it.
     pub(super) fn has_list(&self, path: &Path) -> Result<bool> {
-        for n in 1..=path.as_steps().len() {
-            if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
-                return Ok(true);
-            }
+        let mut ways = (1..=path.as_steps().len()).map(|n| terms::path_bytes(&path.as_steps()[..n]));
+        if self.kind.search == Search::Values {
+            return ways.try_fold(false, |has, way| Ok(has || self.has_any(&way, Tag::Length)?));
         }
-        Ok(false)
+        ways.try_fold(false, |has, way| Ok(has || self.n_with(&way, Tag::List, &[])? != 0))
     }
 
     /// Returns the columns of the numbers at a path.

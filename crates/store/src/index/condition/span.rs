@@ -5,7 +5,7 @@ use crate::eval::in_range;
 use crate::index::layout::INSTANTS;
 use crate::index::set::Set;
 use crate::index::terms::Tag;
-use crate::{End, Path, Result, Type, Value};
+use crate::{End, Path, Result, Search, Type, Value};
 
 /// A range of a column's values, with both ends included.
 pub(super) enum Span {
@@ -59,7 +59,10 @@ impl Segment<'_> {
             return Ok(self.said(set));
         }
         let maybe = || -> Result<Bounds> {
-            let set = self.present(path)?;
+            let set = match self.kind.search {
+                Search::Values => Set::full(self.max_doc),
+                _ => self.present(path)?,
+            };
             Ok(self.said_between(Set::empty(self.max_doc), Some(set)))
         };
         let [first, last] = ends;

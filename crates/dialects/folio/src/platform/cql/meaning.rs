@@ -421,24 +421,13 @@ fn expression(term: &Term, any: &str, is_folded: bool) -> String {
     let mut text = String::new();
     for piece in term.pieces() {
         match piece {
-            Piece::Text(it) if is_folded => text.push_str(&escaped(&fold(&it))),
-            Piece::Text(it) => text.push_str(&escaped(&it)),
+            Piece::Text(it) if is_folded => text.push_str(&regex::escape(&fold(&it))),
+            Piece::Text(it) => text.push_str(&regex::escape(&it)),
             Piece::Any => text.push_str(&format!("{any}*")),
             Piece::One => text.push_str(any),
         }
     }
     text
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_ascii_punctuation() {
-            out.push('\\');
-        }
-        out.push(character);
-    }
-    out
 }
 
 fn compiled(path: &Path, text: &str, flags: &str) -> Result<Expr, CqlError> {

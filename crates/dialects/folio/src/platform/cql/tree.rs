@@ -71,6 +71,29 @@ pub enum Node {
     Negation(Box<Node>),
 }
 
+impl Node {
+    /// Checks whether all comparisons pass a test.
+    pub(crate) fn all_clauses(&self, test: &impl Fn(&Clause) -> bool) -> bool {
+        match self {
+            Self::And(a, b) | Self::Or(a, b) | Self::Not(a, b) => a.all_clauses(test) && b.all_clauses(test),
+            Self::Negation(it) => it.all_clauses(test),
+            Self::Clause(clause) => test(clause),
+        }
+    }
+
+    /// Writes each comparison anew.
+    pub(crate) fn with_clauses(self, of: &impl Fn(Clause) -> Self) -> Self {
+        let below = |it: Box<Self>| Box::new(it.with_clauses(of));
+        match self {
+            Self::And(a, b) => Self::And(below(a), below(b)),
+            Self::Or(a, b) => Self::Or(below(a), below(b)),
+            Self::Not(a, b) => Self::Not(below(a), below(b)),
+            Self::Negation(it) => Self::Negation(below(it)),
+            Self::Clause(clause) => of(clause),
+        }
+    }
+}
+
 /// One comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {

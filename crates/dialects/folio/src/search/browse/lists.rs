@@ -229,20 +229,12 @@ fn taken(node: Node, names: &[&str], into: &mut Vec<(Node, bool)>) -> Option<Nod
 
 /// Checks whether a condition refers to these fields alone.
 fn is_about(node: &Node, names: &[&str]) -> bool {
-    match node {
-        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => is_about(a, names) && is_about(b, names),
-        Node::Negation(it) => is_about(it, names),
-        Node::Clause(clause) => names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)),
-    }
+    node.all_clauses(&|clause| names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)))
 }
 
 /// Checks whether a condition refers to any of these fields.
 pub(super) fn mentions(node: &Node, names: &[&str]) -> bool {
-    match node {
-        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => mentions(a, names) || mentions(b, names),
-        Node::Negation(it) => mentions(it, names),
-        Node::Clause(clause) => names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)),
-    }
+    !node.all_clauses(&|clause| !names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)))
 }
 
 /// The lists whose parts a tenant can configure.

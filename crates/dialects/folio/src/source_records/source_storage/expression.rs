@@ -1,6 +1,8 @@
 //! The expressions by which clients search MARC records: `p_05 = 'c'` about the leader, `035.a ^= '(OCoLC)'` about fields,
 //! joined by `and`, `or` and parentheses.
 
+mod in_store;
+
 use std::ops::ControlFlow;
 
 use pinakes_store::{Expr, Query, View};
@@ -82,12 +84,7 @@ impl Search {
         if let Some(is_suppressed) = flag("suppressFromDiscovery") {
             all.push(Expr::Is("additionalInfo.suppressDiscovery".into(), is_suppressed.into()));
         }
-        for it in &conditions {
-            match it {
-                Expression::All(list) => all.extend(list.iter().filter_map(Expression::in_store)),
-                it => all.extend(it.in_store()),
-            }
-        }
+        all.extend(conditions.iter().map(Expression::in_store));
         Ok(Self { filter: Expr::And(all), conditions })
     }
 
@@ -109,17 +106,6 @@ impl Search {
 }
 
 impl Expression {
-    /// Returns the condition that the store can evaluate, for a comparison that is true of equal values only.
-    fn in_store(&self) -> Option<Expr> {
-        let Self::Is(Condition { place, comparison: Comparison::Equal, value }) = self else { return None };
-        let path = match place {
-            Place::Control(tag) => MarcPath::new(tag, "*", "*", ""),
-            Place::Subfield(tag, code) => MarcPath::new(tag, "*", "*", code.encode_utf8(&mut [0; 4])),
-            _ => return None,
-        };
-        Some(Expr::In(path.in_source_record().as_str().into(), vec![value.as_str().into()]))
-    }
-
     fn holds(&self, content: &Value) -> bool {
         match self {
             Self::All(list) => list.iter().all(|it| it.holds(content)),
@@ -358,6 +344,33 @@ mod tests {
         ] {
             let holds = parse(text, is_leader).map(|it| it.holds(&content));
             assert_eq!(holds, Ok(expected), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        /// The store must find at least the records for which an expression holds.
+        #[test]
+        fn the_store_finds_all_for_which_an_expression_holds(
+            place in proptest::sample::select(vec![
+                "001.value", "001.00_02", "001.01_02", "001.02_01", "001.date", "001.150_02", "001.60_40", "245.ind1", "245.a", "245.6",
+            ]),
+            comparison in proptest::sample::select(vec!["=", "not=", "^=", "is", "from", "to", "in"]),
+            value in "[#a\u{e9}&. -]{0,3}|[ab]{7,9}|present|absent|a-b|# - a",
+            texts in proptest::collection::vec("[#a\u{e9}&. -]{0,4}|[ab]{7,9}", 0..3),
+        ) {
+            let mut fields: Vec<Value> = texts.iter().map(|it| json!({"001": it})).collect();
+            let field = |it: &String| json!({"245": {"ind1": it, "ind2": " ", "subfields": [{"a": it}, {"6": it}]}});
+            fields.extend(texts.iter().map(field));
+            let leader = texts.join("");
+            let content = json!({"leader": leader, "fields": fields});
+            let body = json!({"parsedRecord": {"content": content}});
+            for (text, is_leader) in
+                [(format!("{place} {comparison} '{value}'"), false), (format!("p_01 {comparison} '{value}'"), true)]
+            {
+                let expression = parse(&text, is_leader).expect("an expression");
+                let is_found = pinakes_store::matches(&expression.in_store(), &body);
+                proptest::prop_assert!(is_found || !expression.holds(&content), "{text}: {body}");
+            }
         }
     }
 

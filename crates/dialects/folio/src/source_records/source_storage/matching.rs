@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use http::StatusCode;
-use pinakes_store::{Expr, Query, Value as Condition, View, Weight};
+use pinakes_store::{Expr, Path, Query, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{EXTERNAL_IDS, SOURCE_RECORD, access};
-use crate::data_import::tree::{Criterion, Qualifier};
+use crate::data_import::criteria::{Criterion, Qualifier};
 use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::routes::Routes;
@@ -54,17 +54,16 @@ impl Search {
         Ok(Self { record_type: record_type.to_owned(), filters, is_any })
     }
 
-    /// Returns the condition that the store can evaluate; the rest is compared record by record.
+    /// Returns the condition by which the store finds candidates, which are then compared.
     fn expr(&self) -> Expr {
         let mut all = vec![
             Expr::Is("recordType".into(), self.record_type.as_str().into()),
             Expr::Is("state".into(), "ACTUAL".into()),
         ];
-        let exact: Vec<Expr> = self.filters.iter().filter_map(Filter::expr).collect();
-        if self.is_any && exact.len() == self.filters.len() && !exact.is_empty() {
-            all.push(Expr::Or(exact));
-        } else if !self.is_any {
-            all.extend(exact);
+        let filters: Vec<Expr> = self.filters.iter().map(Filter::in_store).collect();
+        match self.is_any {
+            true => all.push(Expr::Or(filters)),
+            false => all.extend(filters),
         }
         Expr::And(all)
     }
@@ -88,21 +87,17 @@ impl Search {
 }
 
 impl Filter {
-    /// Returns a condition on the column or path with the values, if the filter tests equality.
-    fn expr(&self) -> Option<Expr> {
-        if self.criterion != Criterion::Exact || self.qualifier.is_some() {
-            return None;
-        }
-        let values: Vec<Condition> = self.values.iter().map(|it| it.as_str().into()).collect();
+    /// Returns a condition that every record satisfies which fits, but perhaps others as well.
+    fn in_store(&self) -> Expr {
+        let at = |path: Path| self.criterion.in_store(&path, &self.values, self.qualifier.as_ref());
         if self.path.is("999", ['f', 'f'], Some('s')) {
-            return Some(Expr::In("matchedId".into(), values));
+            at("matchedId".into())
+        } else if self.path.is("999", ['f', 'f'], Some('i')) {
+            let of = |name: &&str| at(Path::steps(["externalIdsHolder", name]));
+            Expr::Or(EXTERNAL_IDS.iter().map(of).collect())
+        } else {
+            at(self.path.in_source_record())
         }
-        if self.path.is("999", ['f', 'f'], Some('i')) {
-            let of =
-                |name: &&str| Expr::In(format!("externalIdsHolder.{name}").as_str().into(), values.clone());
-            return Some(Expr::Or(EXTERNAL_IDS.iter().map(of).collect()));
-        }
-        Some(Expr::In(self.path.in_source_record().as_str().into(), values))
     }
 
     fn fits(&self, body: &Value) -> bool {
@@ -125,16 +120,9 @@ fn filter(value: &Value) -> Result<Filter, FolioError> {
     }
     let values = value.get("values").and_then(Value::as_array).into_iter().flatten();
     let values: Vec<String> = values.filter_map(Value::as_str).map(str::to_owned).collect();
-    let criterion = match text("matchType") {
-        "" | "EXACTLY_MATCHES" => Criterion::Exact,
-        "EXISTING_VALUE_CONTAINS_INCOMING_VALUE" => Criterion::ExistingContains,
-        "INCOMING_VALUE_CONTAINS_EXISTING_VALUE" => Criterion::IncomingContains,
-        "EXISTING_VALUE_BEGINS_WITH_INCOMING_VALUE" => Criterion::ExistingBegins,
-        "INCOMING_VALUE_BEGINS_WITH_EXISTING_VALUE" => Criterion::IncomingBegins,
-        "EXISTING_VALUE_ENDS_WITH_INCOMING_VALUE" => Criterion::ExistingEnds,
-        "INCOMING_VALUE_ENDS_WITH_EXISTING_VALUE" => Criterion::IncomingEnds,
-        other => return Err(FolioError::bad_request(format!("filters: matchType {other:?} is not known"))),
-    };
+    let name = Some(text("matchType")).filter(|it| !it.is_empty()).unwrap_or("EXACTLY_MATCHES");
+    let criterion = Criterion::named(name)
+        .ok_or_else(|| FolioError::bad_request(format!("filters: matchType {name:?} is not known")))?;
     let path = MarcPath::new(tag, text("indicator1"), text("indicator2"), text("subfield"));
     Ok(Filter { path, values, criterion, qualifier: value.get("qualifier").and_then(Qualifier::read) })
 }
