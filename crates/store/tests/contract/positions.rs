@@ -19,7 +19,7 @@ const N_LONG: u64 = N_RECORDS / 1_000;
 fn body(n: u64) -> Json {
     let title = json!({"245": {"ind1": (n % 3).to_string(), "subfields": [{"a": format!("Title {n}")}, {"6": "880-01"}]}});
     let mut fields = vec![json!({"001": format!("in{n}")}), title];
-    if n % 7 == 0 {
+    if n.is_multiple_of(7) {
         fields.push(json!({"010": {"subfields": [{"a": format!("lccn {n}")}]}}));
     }
     let n_notes = if n % 1_000 == 5 { 300 } else { 11 };
