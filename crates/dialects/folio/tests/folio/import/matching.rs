@@ -6,7 +6,7 @@ use super::{BIBS, record};
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// More than a match considers.
+/// More than a match considers, and so many that the search index is asked.
 const N_RECORDS: u32 = 1_100;
 
 fn book(n: u32) -> String {
@@ -77,7 +77,14 @@ impl Server {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_many_is_found_whatever_is_compared() -> Result<(), Failure> {
-    let server = Server::start(Engine::Sqlite).await?;
+    for engine in Engine::all() {
+        find_one_of_many(engine).await?;
+    }
+    Ok(())
+}
+
+async fn find_one_of_many(engine: Engine) -> Result<(), Failure> {
+    let server = Server::start(engine).await?;
     let job = server.upload("all.mrc", (0..N_RECORDS).map(book).collect::<String>(), BIBS).await?;
     assert_eq!(server.ended(&job).await?["status"], "COMMITTED");
     let digits = json!({"qualifierType": "BEGINS_WITH", "qualifierValue": "(OCoLC)", "comparisonPart": "NUMERICS_ONLY"});
