@@ -83,7 +83,7 @@ impl Scan {
                 let is_narrowed = !self.plan.conditions.is_empty() || self.plan.classes.is_some();
                 reads_bodies || is_narrowed || !self.is_led()
             }
-            // Writers mostly look a value up in an index of the engine.
+            // Writers mostly look a value up in an index of the engine, which a range or a beginning leads to many rows.
             State::Open => has_residual && self.plan.conditions.len() == self.plan.n_wide,
         };
         (is_asked && fewest <= snapshot.n_documents()).then(|| Arc::clone(snapshot))

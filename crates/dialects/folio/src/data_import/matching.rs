@@ -226,26 +226,21 @@ fn find_records(
         let folded = values.iter().map(|it| Condition::Folded(fold(it))).collect();
         filter = filter.and(Expr::In(path.into(), folded));
     }
-    let list_path = path.rsplit_once('.');
-    match (identifier_type, list_path, spec.criterion, &spec.existing_qualifier) {
-        (Some(ty), Some((list, last)), Criterion::Exact, None) => {
-            let both = Expr::And(vec![
-                Expr::In(last.into(), texts(values)),
-                Expr::Is("identifierTypeId".into(), ty.into()),
-            ]);
-            // The condition on the path narrows the candidates, the one on list elements decides.
-            filter = filter.and(Expr::In(path.into(), texts(values)));
-            filter = filter.and(Expr::Element(list.into(), Box::new(both)));
-        }
-        (_, _, criterion, qualifier) => {
-            filter = filter.and(criterion.in_store(&path.into(), values, qualifier.as_ref()));
-        }
+    filter = filter.and(spec.criterion.in_store(&path.into(), values, spec.existing_qualifier.as_ref()));
+    if let (true, Some(ty), Some((list, last))) = (is_exact, identifier_type, path.rsplit_once('.')) {
+        // The condition on the path narrows the candidates, the one on list elements decides.
+        let both = Expr::And(vec![
+            Expr::In(last.into(), texts(values)),
+            Expr::Is("identifierTypeId".into(), ty.into()),
+        ]);
+        filter = filter.and(Expr::Element(list.into(), Box::new(both)));
     }
     let mut ids = Vec::new();
     engine.txn.for_each(&collection.kind, &Query::filter(filter), |record| {
         let holds = is_exact
             || record.json().is_ok_and(|body| {
-                let found = qualified(spec.existing_qualifier.as_ref(), values_at(&body, path));
+                let found = values_at(&body, path, identifier_type);
+                let found = qualified(spec.existing_qualifier.as_ref(), found);
                 found.iter().any(|it| values.iter().any(|value| spec.criterion.holds(value, it)))
             });
         if holds {
@@ -265,7 +260,7 @@ pub(crate) fn by_field(
     spec: &MatchSpec,
     hits: &Hits,
 ) -> Result<Option<Vec<(String, usize)>>, StepError> {
-    let (Hits::Records(ids), IncomingValue::Marc(incoming), ExistingValue::Field { path, .. }) =
+    let (Hits::Records(ids), IncomingValue::Marc(incoming), ExistingValue::Field { path, identifier_type }) =
         (hits, &spec.incoming, &spec.existing)
     else {
         return Ok(None);
@@ -281,7 +276,8 @@ pub(crate) fn by_field(
     let mut pairs: Vec<(String, usize)> = Vec::with_capacity(ids.len());
     for id in ids {
         let Some(record) = engine.txn.get(&collection.kind, id)? else { return Ok(None) };
-        let existing = qualified(spec.existing_qualifier.as_ref(), values_at(&record.json()?, path));
+        let existing = values_at(&record.json()?, path, identifier_type.as_deref());
+        let existing = qualified(spec.existing_qualifier.as_ref(), existing);
         let holds = |value: &String| existing.iter().any(|it| spec.criterion.holds(value, it));
         let field = values_of_fields
             .iter()
@@ -303,22 +299,24 @@ fn texts(values: &[String]) -> Vec<Condition> {
     values.iter().map(|it| Condition::from(it.as_str())).collect()
 }
 
-/// Returns the strings at a dotted path, including those inside lists.
-fn values_at(body: &Value, path: &str) -> Vec<String> {
-    fn walk(value: &Value, steps: &[&str], found: &mut Vec<String>) {
+/// Returns the strings at a dotted path, including those inside lists; of identifiers, those of a type.
+fn values_at(body: &Value, path: &str, identifier_type: Option<&str>) -> Vec<String> {
+    fn walk(value: &Value, steps: &[&str], of_type: Option<&str>, found: &mut Vec<String>) {
         match (value, steps) {
-            (Value::Array(list), _) => list.iter().for_each(|it| walk(it, steps, found)),
+            (Value::Array(list), _) => list.iter().for_each(|it| walk(it, steps, of_type, found)),
             (Value::String(text), []) => found.push(text.clone()),
+            (_, [_]) if of_type.is_some_and(|it| value["identifierTypeId"] != it) => {}
             (_, [first, rest @ ..]) => {
                 if let Some(inner) = value.get(first) {
-                    walk(inner, rest, found);
+                    walk(inner, rest, of_type, found);
                 }
             }
             _ => {}
         }
     }
+    let steps: Vec<&str> = path.split('.').collect();
     let mut found = Vec::new();
-    walk(body, &path.split('.').collect::<Vec<_>>(), &mut found);
+    walk(body, &steps, identifier_type.filter(|_| 1 < steps.len()), &mut found);
     found
 }
 

@@ -8,6 +8,8 @@ use crate::server::{Failure, Server};
 
 /// More than a match considers, and so many that the search index is asked.
 const N_RECORDS: u32 = 1_100;
+const LCCN: &str = "c858e4f2-2b6b-4385-842b-60732ee14abb";
+const ISBN: &str = "8261054f-be78-422d-bd51-4ed9f33c3422";
 
 fn book(n: u32) -> String {
     record(
@@ -15,6 +17,7 @@ fn book(n: u32) -> String {
         &[
             ("001", &format!("b{n}")),
             ("008", "800101s1980    xxu           000 0 eng d"),
+            ("010", &format!("$alc{n:06}")),
             ("020", &format!("$a97800000{n:05}")),
             ("024", &format!("$a(OCoLC)ocm{n:06}")),
             ("040", "$aDLC"),
@@ -34,11 +37,21 @@ fn on(tag: &str, criterion: &str, qualifier: &Value) -> Value {
         "incomingMatchExpression": expression, "existingMatchExpression": expression})
 }
 
+/// A match of a part of an instance's identifiers of a type with 020 $a.
+fn on_identifiers(type_id: &str) -> Value {
+    let mut details = on("020", "EXISTING_VALUE_CONTAINS_INCOMING_VALUE", &json!(null));
+    details["existingRecordType"] = json!("INSTANCE");
+    details["existingMatchExpression"] = json!({"dataValueType": "VALUE_FROM_RECORD", "fields": [
+        {"label": "field", "value": "instance.identifiers[].value"}, {"label": "identifierTypeId", "value": type_id}]});
+    details
+}
+
 impl Server {
     async fn made(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         let (status, made) =
             self.json(&format!("librarian POST /data-import-profiles/{path}\n{body}")).await?;
         assert_eq!(status, 201, "{made}");
+        assert!(made["id"].is_string(), "{made}");
         Ok(made["id"].clone())
     }
 
@@ -71,7 +84,7 @@ impl Server {
             "detailProfileType": "ACTION_PROFILE", "order": 0, "reactTo": "MATCH"}),
         );
         let body = json!({"profile": {"name": name, "dataType": "MARC"}, "addedRelations": relations});
-        Ok(self.made("jobProfiles", &body).await?.as_str().unwrap_or_default().to_owned())
+        Ok(self.made("jobProfiles", &body).await?.as_str().expect("an id").to_owned())
     }
 }
 
@@ -115,13 +128,14 @@ async fn find_one_of_many(engine: Engine) -> Result<(), Failure> {
             vec![title("INCOMING_VALUE_CONTAINS_EXISTING_VALUE")],
             [("245", "$aA Book 1095, and a longer title, again"), ("040", "$aDLC")],
         ),
+        ("identifiers of the type", vec![on_identifiers(LCCN)], [("020", "$ac001096"), ("040", "$aDLC")]),
     ]
     .into_iter()
     .enumerate()
     {
         let of_title = format!("/instance-storage/instances?query=title==%22Book%20{}*%22", 1_090 + n);
         let (_, list) = server.json(&format!("librarian GET {of_title}")).await?;
-        let id = list["instances"][0]["id"].as_str().unwrap_or_default();
+        let id = list["instances"][0]["id"].as_str().expect("an id");
         let profile = server.cataloguing(name, &matches).await?;
         let file = record('a', &fields);
         let job = server.upload(&format!("{n}.mrc"), file, &profile).await?;
@@ -132,5 +146,11 @@ async fn find_one_of_many(engine: Engine) -> Result<(), Failure> {
         let (_, instance) = server.json(&format!("librarian GET /instance-storage/instances/{id}")).await?;
         assert!(instance["statusId"].is_string(), "{name}: {instance}");
     }
+    let profile = server.cataloguing("identifiers of another type", &[on_identifiers(ISBN)]).await?;
+    let job =
+        server.upload("other.mrc", record('a', &[("020", "$ac001097"), ("040", "$aDLC")]), &profile).await?;
+    server.ended(&job).await?;
+    let (_, summary) = server.json(&format!("librarian GET /metadata-provider/jobSummary/{job}")).await?;
+    assert_eq!(summary["sourceRecordSummary"]["totalDiscardedEntities"], 1, "{summary}");
     Ok(())
 }
