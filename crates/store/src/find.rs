@@ -141,6 +141,21 @@ impl View<'_> {
         Scan::of(self, kind, &Query::filter(filter.clone()))?.count(self)
     }
 
+    /// Returns the number of members ([`Kind::members`]) of all records that satisfy a condition.
+    pub fn count_members(&mut self, kind: &'static Kind, filter: &Expr) -> Result<u64> {
+        let query = Query::filter(filter.clone());
+        let scan = Scan::of(self, kind, &query)?;
+        if let Some(n) = scan.by_index_alone(self, |_, found| found.n_members().map(Some))? {
+            return Ok(n);
+        }
+        let mut n = 0;
+        self.for_each(kind, &query, |record| {
+            n += record.n_members;
+            ControlFlow::Continue(())
+        })?;
+        Ok(n)
+    }
+
     /// Returns how often the values of each of `facets` occur in the records that satisfy a condition, each list by
     /// descending value. Facets that the kind does not declare yield an empty list.
     pub fn facets(

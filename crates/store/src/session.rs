@@ -45,6 +45,18 @@ impl Flavour {
         self.led_rows_with_bodies(kind, "")
     }
 
+    /// Returns the SQL of the number of a kind's last change, 0 if there is none.
+    pub(crate) fn last_change(self, kind: &str) -> String {
+        let greatest = match self {
+            Self::Sqlite => "max",
+            Self::Postgres => "greatest",
+        };
+        format!(
+            "{greatest}(coalesce((SELECT max(sequence) FROM \"k_{kind}\"), 0), \
+             coalesce((SELECT max(sequence) FROM tombstone WHERE kind = '{kind}'), 0))"
+        )
+    }
+
     /// As [`Flavour::rows_with_bodies`], with a hint which index of the rows leads.
     pub(crate) fn led_rows_with_bodies(self, kind: &str, hint: &str) -> String {
         match self {

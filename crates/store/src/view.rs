@@ -235,11 +235,7 @@ impl<'a> View<'a> {
                 self.session.first(sql, &[kind.name.into(), CHANGES.into()], |row| row.optional_int(0))?;
             return Ok(n.flatten().unwrap_or(0).cast_unsigned());
         }
-        let sql = format!(
-            "SELECT max(coalesce((SELECT max(sequence) FROM \"k_{0}\"), 0), \
-                        coalesce((SELECT max(sequence) FROM tombstone WHERE kind = '{0}'), 0))",
-            kind.name
-        );
+        let sql = format!("SELECT {}", Flavour::Sqlite.last_change(kind.name));
         Ok(self.session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
     }
 

@@ -26,7 +26,7 @@ pub(crate) mod values;
 pub(crate) mod version;
 pub(crate) mod wanted;
 
-use pinakes_store::{Column, Expr, Identifier, Index, Kind, Txn, Type, View};
+use pinakes_store::{Column, Expr, Facet, Identifier, Index, Kind, Search, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,6 +45,7 @@ pub(crate) static DATASET: Kind = Kind {
         Column::one("publisher", Type::Integer),
         Column::one("guestbook", Type::Integer),
         Column::one("publicationDate", Type::Text),
+        Column::at("released", "released.ordinal", Type::Integer),
         Column::one("isLocked", Type::Boolean),
         Column::one("harvestedBy", Type::Text),
         Column::one("harvestId", Type::Text),
@@ -58,7 +59,9 @@ pub(crate) static DATASET: Kind = Kind {
         Index::on(&["isLocked"]),
         Index::on(&["harvestedBy", "harvestId"]),
     ],
+    facets: &[Facet::values("publicationDate")],
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
+    search: Search::Declared,
     ..Kind::named("dataverse_dataset")
 };
 

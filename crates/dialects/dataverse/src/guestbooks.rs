@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, hash_map};
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use pinakes_store::{Column, Expr, Facet, Index, Kind, Query, Search, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -34,6 +34,7 @@ pub(crate) static ENTRY: Kind = Kind {
         Column::one("user", Type::Integer),
         Column::one("dataset", Type::Integer),
         Column::one("file", Type::Integer),
+        Column::one("isRequest", Type::Boolean),
     ],
     indexes: &[
         Index::on(&["guestbook"]),
@@ -41,6 +42,8 @@ pub(crate) static ENTRY: Kind = Kind {
         Index::on(&["dataset"]),
         Index::on(&["file"]),
     ],
+    facets: &[Facet::days("time")],
+    search: Search::Declared,
     ..Kind::named("dataverse_guestbook_entry")
 };
 

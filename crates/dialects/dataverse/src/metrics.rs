@@ -103,58 +103,111 @@ impl Asked {
         self.month.as_deref().is_none_or(|it| month <= it) && self.since.as_deref().is_none_or(|it| it <= day)
     }
 
-    /// Returns the dates of all counted objects, each with a number and the dataset.
-    fn days(&self, view: &mut View<'_>) -> Result<Vec<(String, u64, i64)>, ApiError> {
-        let below = below(view, self.parent.as_deref())?;
-        let is_below = |id: i64| below.as_ref().is_none_or(|it| it.contains(&id));
-        let mut days = Vec::new();
+    /// Returns how many objects count on each day.
+    fn days(&self, view: &mut View<'_>) -> Result<Vec<(String, u64)>, ApiError> {
+        let (kind, facet, filter) = match self.counted {
+            Counted::Datasets => (&DATASET, "publicationDate", self.datasets(view)?),
+            Counted::Downloads => (&ENTRY, "time", self.downloads(view)?),
+            Counted::Accounts => (&USER, "createdTime", Expr::All),
+            Counted::Collections => {
+                return Ok(self.objects(view)?.into_iter().map(|it| (it.0, 1)).collect());
+            }
+            Counted::Files => {
+                let datasets = self.objects(view)?;
+                return datasets.into_iter().map(|it| Ok((it.0, released_files(view, it.1)?))).collect();
+            }
+        };
+        let counts = view.facets(kind, &filter, &[facet])?;
+        let days = counts.into_iter().flatten().map(|it| (it.value, it.n_records));
+        Ok(days.filter(|it| self.takes(&it.0)).collect())
+    }
+
+    /// Returns the condition on datasets that count, whatever their date.
+    fn datasets(&self, view: &mut View<'_>) -> Result<Expr, ApiError> {
+        let published = Expr::Exists("publicationDate".into()).and(Expr::Exists("released.ordinal".into()));
+        let harvested = Expr::Exists("harvestedBy".into());
+        let located = match (self.counts_local, self.counts_remote) {
+            (true, true) => Expr::All,
+            (true, false) => Expr::Not(Box::new(harvested)),
+            (false, _) => harvested,
+        };
+        let owners = below(view, self.parent.as_deref())?;
+        let within =
+            owners.map_or(Expr::All, |it| Expr::In("owner".into(), it.into_iter().map(Into::into).collect()));
+        Ok(published.and(located).and(within))
+    }
+
+    /// Returns the condition on entries of guestbooks that are downloads.
+    fn downloads(&self, view: &mut View<'_>) -> Result<Expr, ApiError> {
+        let downloads = Expr::Not(Box::new(Expr::Is("isRequest".into(), true.into())));
+        let Some(owners) = below(view, self.parent.as_deref())? else { return Ok(downloads) };
+        let mut datasets = Vec::new();
+        for owner in owners {
+            let of_owner = Query::filter(Expr::Is("owner".into(), owner.into()));
+            view.try_for_each(&DATASET, &of_owner, |record| {
+                datasets.push(stored::parsed::<Dataset>(&record)?.id.into());
+                Ok::<_, ApiError>(())
+            })?;
+        }
+        Ok(downloads.and(Expr::In("dataset".into(), datasets)))
+    }
+
+    /// Returns the day and the number of each object that counts; of files and downloads, those of their datasets.
+    fn objects(&self, view: &mut View<'_>) -> Result<Vec<(String, i64)>, ApiError> {
+        let mut found = Vec::new();
+        let mut note = |mut day: String, id: i64| {
+            day.truncate(DAY_LENGTH);
+            if self.takes(&day) {
+                found.push((day, id));
+            }
+        };
         match self.counted {
             Counted::Collections => {
-                for it in stored::find::<Collection>(view, &COLLECTION, &Query::filter(Expr::All))? {
-                    if let Some(date) = it.publication_date.filter(|_| is_below(it.id)) {
-                        days.push((date, 1, it.id));
+                let below = below(view, self.parent.as_deref())?;
+                view.try_for_each(&COLLECTION, &Query::filter(Expr::All), |record| {
+                    let it: Collection = stored::parsed(&record)?;
+                    let is_below = below.as_ref().is_none_or(|below| below.contains(&it.id));
+                    if let Some(day) = it.publication_date.filter(|_| is_below) {
+                        note(day, it.id);
                     }
-                }
+                    Ok::<_, ApiError>(())
+                })?;
             }
             Counted::Datasets | Counted::Files => {
-                let query = Query::filter(Expr::Exists("publicationDate".into()));
-                for it in stored::find::<Dataset>(view, &DATASET, &query)? {
-                    let (Some(date), Some(released), true) =
-                        (&it.publication_date, &it.released, is_below(it.owner))
-                    else {
-                        continue;
-                    };
-                    let is_asked =
-                        if it.harvested_by.is_some() { self.counts_remote } else { self.counts_local };
-                    if !is_asked {
-                        continue;
-                    }
-                    let n = match self.counted {
-                        Counted::Files => files::n_files(view, it.id, released.ordinal)?,
-                        _ => 1,
-                    };
-                    days.push((date.clone(), n, it.id));
-                }
+                let published = Query::filter(self.datasets(view)?);
+                view.try_for_each(&DATASET, &published, |record| {
+                    let it: Dataset = stored::parsed(&record)?;
+                    note(it.publication_date.unwrap_or_default(), it.id);
+                    Ok::<_, ApiError>(())
+                })?;
             }
             Counted::Downloads => {
-                for it in stored::find::<Entry>(view, &ENTRY, &Query::filter(Expr::All))? {
-                    if !it.is_request {
-                        days.push((it.time, 1, it.dataset));
-                    }
-                }
+                let downloads = Query::filter(self.downloads(view)?);
+                view.try_for_each(&ENTRY, &downloads, |record| {
+                    let it: Entry = stored::parsed(&record)?;
+                    note(it.time, it.dataset);
+                    Ok::<_, ApiError>(())
+                })?;
             }
             Counted::Accounts => {
-                for it in stored::find::<User>(view, &USER, &Query::filter(Expr::All))? {
-                    days.push((it.created_time, 1, it.id));
-                }
+                view.try_for_each(&USER, &Query::filter(Expr::All), |record| {
+                    let it: User = stored::parsed(&record)?;
+                    note(it.created_time, it.id);
+                    Ok::<_, ApiError>(())
+                })?;
             }
         }
-        for day in &mut days {
-            day.0.truncate(10);
-        }
-        days.retain(|it| self.takes(&it.0));
-        Ok(days)
+        Ok(found)
     }
+}
+
+/// Length of `2026-01-31`.
+const DAY_LENGTH: usize = 10;
+
+/// Returns the number of files in the released version of a dataset.
+fn released_files(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiError> {
+    let released = crate::datasets::by_id(view, dataset)?.and_then(|it| it.released);
+    released.map_or(Ok(0), |it| files::n_files(view, dataset, it.ordinal))
 }
 
 /// Returns the last month to count, from the path. Errors: 400 for text that is not a month, and for a future month.
@@ -221,7 +274,7 @@ async fn monthly(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
         let mut by_month: BTreeMap<String, u64> = BTreeMap::new();
-        for (day, n, _) in asked.days(view)? {
+        for (day, n) in asked.days(view)? {
             *by_month.entry(day.get(..7).unwrap_or_default().to_owned()).or_default() += n;
         }
         let mut sum = 0;
@@ -248,7 +301,7 @@ async fn by_subject(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (_, _, id) in asked.days(view)? {
+        for (_, id) in asked.objects(view)? {
             let subjects: Vec<String> = match asked.counted {
                 Counted::Collections => {
                     collections::by_id(view, id)?.map(|it| it.subjects).unwrap_or_default()
@@ -289,7 +342,7 @@ async fn by_category(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (_, _, id) in asked.days(view)? {
+        for (_, id) in asked.objects(view)? {
             let ty = collections::by_id(view, id)?.map(|it| it.dataverse_type).unwrap_or_default();
             *counts.entry(category(&ty)).or_default() += 1;
         }
@@ -304,7 +357,7 @@ async fn by_type(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 3]>, ApiError> {
         let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for (_, _, id) in asked.days(view)? {
+        for (_, id) in asked.objects(view)? {
             let Some(dataset) = crate::datasets::by_id(view, id)? else { continue };
             let Some(released) = dataset.released else { continue };
             for file in files::list_json(view, id, released.ordinal)? {

@@ -6,7 +6,7 @@ pub(crate) mod me;
 pub(crate) mod removal;
 pub(crate) mod traces;
 
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
+use pinakes_store::{Column, Expr, Facet, Index, Kind, Search, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ pub(crate) static USER: Kind = Kind {
         Column::one("account", Type::Text),
     ],
     indexes: &[Index::unique(&["name"]), Index::unique(&["email"]), Index::on(&["account"])],
+    facets: &[Facet::days("createdTime")],
+    search: Search::Exact,
     ..Kind::named("dataverse_user")
 };
 

@@ -1,6 +1,6 @@
 //! The kinds of records that are stored.
 
-use pinakes_store::{Column, Counts, Facet, Identifier, Index, Kind, Link, Text, Type};
+use pinakes_store::{Column, Counts, Facet, Identifier, Index, Kind, Link, Search, Text, Type};
 
 use crate::scientific;
 
@@ -93,6 +93,7 @@ pub(crate) static ORIG_DATABLOCK: Kind = Kind {
     class_fields: CLASS_FIELDS,
     links: LINKS,
     members: Some(FILES),
+    search: Search::Exact,
     ..Kind::named("scicat_origdatablock")
 };
 
@@ -110,6 +111,7 @@ pub(crate) static DATABLOCK: Kind = Kind {
     class_fields: CLASS_FIELDS,
     links: LINKS,
     members: Some(FILES),
+    search: Search::Exact,
     ..Kind::named("scicat_datablock")
 };
 
@@ -129,6 +131,7 @@ pub(crate) static ATTACHMENT: Kind = Kind {
     ],
     indexes: &[Index::on(&["createdAt"])],
     class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
+    search: Search::Exact,
     ..Kind::named("scicat_attachment")
 };
 
@@ -239,6 +242,7 @@ pub(crate) static POLICY: Kind = Kind {
         Column::one("updatedAt", Type::Instant),
     ],
     indexes: &[Index::unique(&["object_id"])],
+    search: Search::Exact,
     ..Kind::named("scicat_policy")
 };
 
@@ -312,6 +316,7 @@ pub(crate) static HISTORY: Kind = Kind {
         Column::one("timestamp", Type::Instant),
     ],
     indexes: &[Index::on(&["documentId"]), Index::on(&["timestamp"])],
+    search: Search::Declared,
     ..Kind::named("scicat_history")
 };
 

@@ -9,7 +9,7 @@ use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy as _};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
-use super::changes::{Step, has_many, store_identity};
+use super::changes::{Latest, Step, has_many, store_identity};
 use super::first_number::use_up_first_number;
 use super::folder::{check_room, covered_of, remove};
 use super::lag::{Covered, Lag, is_near};
@@ -64,6 +64,8 @@ struct KindBuilder {
     /// Number of consecutive failures.
     n_failures: u32,
     not_before: Option<Instant>,
+    /// The last change of the kind when nothing was left to be done.
+    settled_at: Option<u64>,
 }
 
 /// An open index.
@@ -107,6 +109,8 @@ enum Progress {
     Current,
     /// There is no index, or it takes in nothing at present.
     Paused,
+    /// There are too few records for an index.
+    Unneeded,
     /// At most so many changes are left.
     Behind {
         n_left: u64,
@@ -131,6 +135,7 @@ impl Builder {
             open: None,
             n_failures: 0,
             not_before: None,
+            settled_at: None,
         });
         Self {
             kinds: kinds.collect(),
@@ -147,22 +152,26 @@ impl Builder {
         while !self.indexes.is_closed() {
             let mut is_behind = false;
             let suspects = self.indexes.take_suspects();
-            for kind in &mut self.kinds {
-                if suspects.contains(&kind.kind.name) {
-                    kind.open = None;
-                    kind.fail(&self.indexes, &StoreError::Index("a search failed".to_owned()));
-                }
-                if kind.not_before.is_some_and(|it| Instant::now() < it) {
+            for kind in self.kinds.iter_mut().filter(|it| suspects.contains(&it.kind.name)) {
+                kind.open = None;
+                kind.fail(&self.indexes, &StoreError::Index("a search failed".to_owned()));
+            }
+            let lasts = self.pass_over_settled();
+            for (kind, last) in self.kinds.iter_mut().zip(lasts) {
+                if kind.not_before.is_some_and(|it| Instant::now() < it)
+                    || last.is_some() && kind.settled_at == last
+                {
                     continue;
                 }
                 let progress = kind.advance(&self.indexes, &mut self.reader, self.memory_bytes);
                 kind.tell(&self.indexes.lag, progress.as_ref().ok());
+                kind.settled_at = last.filter(|it| kind.is_at_rest(progress.as_ref().ok(), *it));
                 match progress {
                     Ok(Progress::Behind { n_left }) => {
                         self.indexes.stand(Standing { n_left, fault: None });
                         is_behind = true;
                     }
-                    Ok(Progress::Current | Progress::Paused) => {}
+                    Ok(Progress::Current | Progress::Paused | Progress::Unneeded) => {}
                     Err(StoreError::Unavailable(reason)) => {
                         // The next pass asks the database again; published indexes stay in use.
                         tracing::debug!(reason, "search indexes wait for the database");
@@ -192,6 +201,27 @@ impl Builder {
             }
         }
     }
+
+    /// Notes how far the indexes reach that have nothing to do, and returns the last change of each kind: `None` where
+    /// it could not be read, or may be that of another database.
+    fn pass_over_settled(&mut self) -> Vec<Option<u64>> {
+        let mut latest = None;
+        let read = (self.reader)(&mut |view| {
+            let kinds: Vec<&Kind> = self.kinds.iter().map(|it| it.kind).collect();
+            latest = Some(Latest::read(&mut view.session, &kinds)?);
+            Ok(())
+        });
+        let Some(latest) = latest.filter(|_| read.is_ok()) else { return vec![None; self.kinds.len()] };
+        let mut lasts = Vec::with_capacity(self.kinds.len());
+        for (kind, last) in self.kinds.iter_mut().zip(latest.of_kinds) {
+            let is_known = latest.store.as_ref().is_none_or(|it| *it == kind.store);
+            lasts.push(Some(last).filter(|_| is_known));
+            if is_known && kind.settled_at == Some(last) {
+                kind.pass_over(&self.indexes.lag, latest.upto);
+            }
+        }
+        lasts
+    }
 }
 
 impl KindBuilder {
@@ -216,7 +246,7 @@ impl KindBuilder {
                 })?;
             }
             if !is_worthwhile {
-                return Ok(Progress::Paused);
+                return Ok(Progress::Unneeded);
             }
             let mut open = self.open_index()?;
             if 0 < open.covered {
@@ -302,7 +332,7 @@ impl KindBuilder {
         let n_left = match progress {
             Some(Progress::Current) => Some(0),
             Some(Progress::Behind { n_left }) => Some(*n_left),
-            Some(Progress::Paused) | None => None,
+            Some(Progress::Paused | Progress::Unneeded) | None => None,
         };
         match (n_left, &self.open) {
             (Some(n_left), Some(open)) => {
@@ -312,6 +342,26 @@ impl KindBuilder {
             }
             _ => lag.note_paused(self.kind.name),
         }
+    }
+
+    /// Returns whether nothing is to be done until a change after `last`, given how far a step came.
+    fn is_at_rest(&self, progress: Option<&Progress>, last: u64) -> bool {
+        let has_all = |open: &Open| {
+            last <= open.taken && open.is_published && open.is_looked_over && open.writer.is_none()
+        };
+        match progress {
+            Some(Progress::Unneeded) => true,
+            Some(Progress::Current) => self.open.as_ref().is_some_and(has_all),
+            _ => false,
+        }
+    }
+
+    /// Notes that nothing has changed up to a number.
+    fn pass_over(&mut self, lag: &Lag, upto: u64) {
+        let Some(open) = &mut self.open else { return };
+        open.taken = open.taken.max(upto);
+        open.covered = open.taken;
+        self.tell(lag, Some(&Progress::Current));
     }
 
     /// Starts over for another primary, which may lack changes that the index holds, and assign their numbers to
@@ -367,6 +417,7 @@ impl KindBuilder {
     /// one that could not be written stays in use as it was.
     fn fail(&mut self, indexes: &Indexes, error: &StoreError) {
         let is_readable = self.open.take().is_some();
+        self.settled_at = None;
         self.n_failures = self.n_failures.saturating_add(1);
         self.not_before = Some(Instant::now() + pause_after(self.n_failures));
         let is_forgiven = is_readable && self.n_failures <= FORGIVEN_FAILURES;

@@ -2,6 +2,7 @@
 
 use super::layout::Row;
 use crate::counters::is_behind;
+use crate::row::Row as Cells;
 use crate::session::{Flavour, HORIZON, Session};
 use crate::{Kind, Result, StoreError};
 
@@ -43,8 +44,9 @@ impl Step {
             Flavour::Postgres => "FETCH FIRST ?3 ROWS WITH TIES",
         };
         let sql = format!(
-            "SELECT r.key, r.id, r.version, r.sequence, {} FROM {} WHERE ?1 < r.sequence AND r.sequence <= ?2 \
-             ORDER BY r.sequence {window}",
+            "SELECT r.key, r.id, r.version, r.sequence, {}, {} FROM {} \
+             WHERE ?1 < r.sequence AND r.sequence <= ?2 ORDER BY r.sequence {window}",
+            n_members_sql(kind),
             flavour.body(),
             flavour.rows_with_bodies(kind.name)
         );
@@ -55,7 +57,8 @@ impl Step {
                 id: row.text(1)?,
                 version: row.int(2)?,
                 sequence: row.int(3)?,
-                body: row.bytes(4)?,
+                n_members: row.int(4)?,
+                body: row.bytes(5)?,
             };
             // Changes with the same number stay together.
             if STEP_BYTES < n_bytes && rows.last().is_some_and(|it: &Row| it.sequence != row.sequence) {
@@ -78,6 +81,11 @@ impl Step {
     }
 }
 
+/// Returns the SQL of a record's number of members.
+pub(super) fn n_members_sql(kind: &Kind) -> &'static str {
+    if kind.members.is_some() { "r.n_members" } else { "CAST(0 AS bigint)" }
+}
+
 /// Returns the number of the last change such that no older one can appear any more.
 pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
     let sql = match session.flavour() {
@@ -85,6 +93,32 @@ pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
         Flavour::Postgres => format!("SELECT {HORIZON} - 1"),
     };
     Ok(session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+}
+
+/// What a snapshot tells of the changes of all kinds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Latest {
+    /// All changes up to this number are in the snapshot.
+    pub(super) upto: u64,
+    /// Identity of a database; `None` for a file.
+    pub(super) store: Option<String>,
+    /// The last change of each kind.
+    pub(super) of_kinds: Vec<u64>,
+}
+
+impl Latest {
+    pub(super) fn read(session: &mut Session<'_>, kinds: &[&Kind]) -> Result<Self> {
+        let flavour = session.flavour();
+        let upto = last_sequence(session)?;
+        let store = if flavour == Flavour::Postgres { Some(store_identity(session)?) } else { None };
+        let numbers: Vec<String> = kinds.iter().map(|it| flavour.last_change(it.name)).collect();
+        let sql = format!("SELECT 0, {}", numbers.join(", "));
+        let read = |row: Cells<'_, '_>| {
+            (1..=kinds.len()).map(|at| Ok(row.int(at)?.cast_unsigned())).collect::<Result<Vec<u64>>>()
+        };
+        let of_kinds = if kinds.is_empty() { None } else { session.first(&sql, &[], read)? };
+        Ok(Self { upto, store, of_kinds: of_kinds.unwrap_or_default() })
+    }
 }
 
 /// Identifies a tenant of a database and the history (timeline) of its primary: a standby that takes over may lack the

@@ -8,10 +8,10 @@ use serde_json::Value as Json;
 use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
-use super::changes::DATABASE_IDENTITY;
+use super::changes::{DATABASE_IDENTITY, n_members_sql};
 use super::condition::{Segment, failed};
 use super::first_rows::FirstRows;
-use super::layout::{KEY, facet_name};
+use super::layout::{KEY, MEMBERS, facet_name};
 use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
 use super::remembered::{Changed, Records, Tail, TailRow};
@@ -188,7 +188,7 @@ impl Snapshot {
             let taken = Taken::from(kind, &body);
             let is_allowed = allowed.as_ref().is_none_or(|it| it.contains(&taken.class.0));
             if is_allowed && decider.holds(filter, &row.id, &row.body, &body)? {
-                changed.push(Changed { key: row.key, taken, body });
+                changed.push(Changed { key: row.key, n_members: row.n_members, taken, body });
             }
         }
         found.tail = Arc::new(changed);
@@ -269,19 +269,21 @@ impl Snapshot {
         self.lag.note_search(n.unwrap_or(0));
         let Some(n) = n.filter(|it| *it <= TAIL_RECORDS) else { return Ok(None) };
         let sql = format!(
-            "SELECT r.key, r.id, r.version, {} FROM {} WHERE ?1 < r.sequence LIMIT ?2",
+            "SELECT r.key, r.id, r.version, {}, {} FROM {} WHERE ?1 < r.sequence LIMIT ?2",
+            n_members_sql(kind),
             flavour.body(),
             flavour.rows_with_bodies(name)
         );
         let values = [self.covered.into(), (TAIL_RECORDS + 1).into()];
         let (mut rows, mut n_bytes) = (Vec::new(), 0);
         view.session.rows(&sql, &values, |row| {
-            let body = row.bytes(3)?;
+            let body = row.bytes(4)?;
             n_bytes += body.len();
             if TAIL_BYTES < n_bytes {
                 return Ok(ControlFlow::Break(()));
             }
-            rows.push(TailRow { key: row.int(0)?, id: row.text(1)?, is_first: row.int(2)? == 1, body });
+            let (key, is_first) = (row.int(0)?, row.int(2)? == 1);
+            rows.push(TailRow { key, id: row.text(1)?, is_first, n_members: row.int(3)?, body });
             Ok(ControlFlow::Continue(()))
         })?;
         if TAIL_BYTES < n_bytes {
@@ -439,6 +441,16 @@ impl Found<'_> {
     /// Returns the number of records, at most while periods or undecided documents are left.
     pub(crate) fn count(&self) -> u64 {
         self.segments.iter().map(|it| it.1.len()).sum::<u64>() + self.tail.len() as u64
+    }
+
+    /// Returns the number of members of all records together.
+    pub(crate) fn n_members(&self) -> Result<u64> {
+        let mut n: i64 = self.tail.iter().map(|it| it.n_members).sum();
+        for (segment, set) in &self.segments {
+            let column = segment.reader().fast_fields().i64(MEMBERS)?;
+            each_value(&column, set, |_, of_record| n += of_record);
+        }
+        Ok(n.cast_unsigned())
     }
 
     /// Returns the counts of each facet, by descending value; facets that are not declared have none.

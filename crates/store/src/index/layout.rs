@@ -34,6 +34,8 @@ pub(super) const INSTANTS: &str = "t";
 pub(super) const KEY: &str = "key";
 /// Column of sequence numbers.
 pub(super) const SEQUENCE: &str = "sequence";
+/// Column of the numbers of members.
+pub(super) const MEMBERS: &str = "members";
 
 /// The fields of a kind's index.
 #[derive(Debug, Clone)]
@@ -55,6 +57,8 @@ pub(super) struct Layout {
     facets: Vec<Field>,
     /// A field for each path by which records are joined.
     joins: Vec<Field>,
+    /// The number of members, if the kind has members.
+    members: Option<Field>,
 }
 
 /// Returns the name of a sorted column.
@@ -119,6 +123,7 @@ impl Layout {
             (0..kind.facets.len()).map(|index| builder.add_text_field(&facet_name(index), texts())).collect();
         let joins =
             (0..kind.joins.len()).map(|index| builder.add_i64_field(&join_name(index), fast())).collect();
+        let members = kind.members.map(|_| builder.add_i64_field(MEMBERS, fast()));
         Self {
             schema: builder.build(),
             terms,
@@ -132,6 +137,7 @@ impl Layout {
             columns,
             facets,
             joins,
+            members,
         }
     }
 
@@ -215,6 +221,9 @@ impl Layout {
         for (field, path) in self.joins.iter().zip(kind.joins) {
             join_hashes(&body, &Path::dotted(path)).into_iter().for_each(|it| document.add_i64(*field, it));
         }
+        if let Some(field) = self.members {
+            document.add_i64(field, row.n_members);
+        }
         Ok(document)
     }
 
@@ -230,6 +239,8 @@ pub(super) struct Row {
     pub(super) id: String,
     pub(super) version: i64,
     pub(super) sequence: i64,
+    /// 0 if the kind has no members.
+    pub(super) n_members: i64,
     pub(super) body: bytes::Bytes,
 }
 

@@ -23,12 +23,15 @@ pub(super) struct TailRow {
     pub(super) id: String,
     /// Whether it was created and never changed: no index has it yet.
     pub(super) is_first: bool,
+    /// 0 if the kind has no members.
+    pub(super) n_members: i64,
     pub(super) body: bytes::Bytes,
 }
 
 /// A record changed since the index's commit.
 pub(super) struct Changed {
     pub(super) key: i64,
+    pub(super) n_members: i64,
     /// What the declaration extracts from the body.
     pub(super) taken: Taken,
     pub(super) body: Json,

@@ -1,13 +1,17 @@
 //! Lists of members stored as child rows.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use bytes::Bytes;
-use pinakes_store::{Document, ListId, Record, StoreError, Tenant};
+use pinakes_store::{Document, Expr, ListId, Record, StoreError, Tenant};
 use serde_json::json;
 
-use crate::engines::{engines, on_each, read, refused, write};
+use crate::engines::{engines, on_each, read, refused, told_with, write};
 use crate::kinds::{ALL, ITEM};
+
+/// More than kinds without an index have.
+const N_INDEXED: u64 = 300;
 
 /// Writes `n` members in chunks of 10.
 fn stage(tenant: &Tenant, n: u64) -> ListId {
@@ -141,4 +145,48 @@ fn a_tenant_opened_again_at_once_is_swept() {
             assert!(matches!(error, StoreError::Query(_)), "{}: {error}", place.engine);
         }
     }
+}
+
+/// The members of records that satisfy a condition are counted as they are: by the index, and beside it.
+#[test]
+fn members_are_counted() {
+    on_each(ALL, |tenant| {
+        let n_of = |n: u64| n % 7 * 3;
+        for n in 0..N_INDEXED {
+            let list = stage(tenant, n_of(n));
+            let body = json!({"name": format!("i{n}"), "size": n % 5, "group": format!("g{}", n % 2)});
+            let document =
+                Document::new(&ITEM, &format!("i{n}"), &body).expect("a document").with_list(list, n_of(n));
+            write(tenant, move |txn| txn.insert_document(&document));
+        }
+        let check = |counted: &dyn Fn(u64) -> u64| {
+            for (expr, holds) in [
+                (Expr::All, (|_| true) as fn(u64) -> bool),
+                (Expr::Is("size".into(), 3.into()), |n| n % 5 == 3),
+                (Expr::Is("group".into(), "g1".into()), |n| n % 2 == 1),
+                (Expr::Is("size".into(), 9.into()), |_| false),
+            ] {
+                let expected: u64 = (0..N_INDEXED).filter(|n| holds(*n)).map(counted).sum();
+                let found = read(tenant, |view| view.count_members(&ITEM, &expr));
+                assert_eq!(found, expected, "{expr:?}");
+            }
+        };
+        check(&n_of);
+        assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
+        let (_, told) = told_with(|| read(tenant, |view| view.count_members(&ITEM, &Expr::All)));
+        assert!(told.contains("search index"), "{told}");
+        check(&n_of);
+        // What changes after the commit of the index counts at once.
+        let list = stage(tenant, 50);
+        let longer = item("i4").with_list(list, 50);
+        write(tenant, move |txn| {
+            txn.delete(&ITEM, "i3")?;
+            txn.update_document(&longer)
+        });
+        read(tenant, |view| {
+            let all = view.count_members(&ITEM, &Expr::All)?;
+            assert_eq!(all, (0..N_INDEXED).map(n_of).sum::<u64>() - n_of(3) - n_of(4) + 50);
+            Ok(())
+        });
+    });
 }

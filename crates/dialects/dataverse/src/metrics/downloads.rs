@@ -79,16 +79,15 @@ fn downloads(
 ) -> Result<Vec<(Item, Downloads)>, ApiError> {
     let below = below(view, parent)?;
     let mut found: BTreeMap<i64, Downloads> = BTreeMap::new();
-    for entry in stored::find::<Entry>(view, &ENTRY, &Query::filter(Expr::All))? {
+    view.try_for_each(&ENTRY, &Query::filter(Expr::All), |record| {
+        let entry: Entry = stored::parsed(&record)?;
         let on = entry.time.get(..7).unwrap_or_default().to_owned();
-        if entry.is_request {
-            continue;
-        }
-        if month.is_none_or(|month| on.as_str() <= month) {
+        if !entry.is_request && month.is_none_or(|month| on.as_str() <= month) {
             let id = if of == Of::Files { entry.file } else { entry.dataset };
             found.entry(id).or_default().push((on, Person::of(&entry)));
         }
-    }
+        Ok::<_, ApiError>(())
+    })?;
     let mut items = Vec::new();
     for (id, downloads) in found {
         let file = if of == Of::Files { rows::data_file(view, id)? } else { None };

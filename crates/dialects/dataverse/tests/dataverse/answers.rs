@@ -364,6 +364,9 @@ async fn a_guestbook_may_be_answered_when_access_is_asked_for() -> Result<(), Fa
         ],
     )
     .await?;
+    let metrics = |name: &str, wanted: &'static str| {
+        ("GET", format!("/api/info/metrics/{name}"), Value::Null, 200, wanted)
+    };
     // Whoever has answered is not asked again.
     check(&server, &mike, &[("GET", format!("/api/access/datafile/{file}"), Value::Null, 200, "high")])
         .await?;
@@ -372,7 +375,19 @@ async fn a_guestbook_may_be_answered_when_access_is_asked_for() -> Result<(), Fa
         &fiona,
         &[
             ("GET", responses, Value::Null, 200, "\"type\":\"Download\""),
-            ("GET", "/api/info/metrics/downloads".to_owned(), Value::Null, 200, "\"count\":1"),
+            metrics("downloads", "\"count\":1"),
+            metrics("downloads?parentAlias=tides", "\"count\":1"),
+            metrics("downloads/pastDays/30", "\"count\":1"),
+            metrics("downloads/toMonth/2026-01", "\"count\":0"),
+            metrics("downloads/monthly", "[{\"date\":\"2026-02\",\"count\":1}]"),
+            metrics("datasets?parentAlias=tides", "\"count\":1"),
+            metrics(
+                "datasets/monthly?parentAlias=tides&dataLocation=all",
+                "[{\"date\":\"2026-02\",\"count\":1}]",
+            ),
+            metrics("datasets?dataLocation=remote", "\"count\":0"),
+            metrics("files", "\"count\":1"),
+            metrics("accounts/pastDays/30", "\"count\":2"),
             ("DELETE", at_request, Value::Null, 200, "Guestbook Entry At Request reset to default: false"),
         ],
     )

@@ -9,7 +9,7 @@ use http::header::ACCEPT;
 use http::{HeaderValue, StatusCode};
 use pinakes_http::{Gone, Sink, answer};
 use pinakes_store::{
-    Arity, Column, End, Expr, Facet, Index, Kind, Query, Text, Txn, Type, Value as StoreValue, View,
+    Arity, Column, End, Expr, Facet, Index, Kind, Query, Search, Text, Txn, Type, Value as StoreValue, View,
 };
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ pub static AUTHORITIES: Collection = Collection {
         columns: COLUMNS,
         indexes: &[Index::on(&["naturalId"]), Index::on(&["updatedDate"])],
         facets: &[Facet::values("sourceFileId"), Facet::values("subjectHeadings"), Facet::values("source")],
-        search: pinakes_store::Search::Folded,
+        search: Search::Folded,
         lists: super::listed::OF_AUTHORITIES,
         text: Text::At(SEARCHED),
         ..Kind::named("folio_authority")
@@ -154,7 +154,12 @@ pub static AUTHORITIES: Collection = Collection {
 /// Archived (deleted) authorities, as they were when they were deleted.
 pub static ARCHIVES: Collection = Collection {
     table: "authority_archive",
-    kind: Kind { id_path: Some("id"), columns: COLUMNS, ..Kind::named("folio_authority_archive") },
+    kind: Kind {
+        id_path: Some("id"),
+        columns: COLUMNS,
+        search: Search::Folded,
+        ..Kind::named("folio_authority_archive")
+    },
     names: AUTHORITIES_NAMES,
     is_served: false,
     ..Collection::named("/authority-storage/authorities", "authorities", "folio_authority_archive")

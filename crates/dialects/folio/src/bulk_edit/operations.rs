@@ -1,6 +1,6 @@
 //! Operations and their rows, as they are stored.
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, Type, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Search, Type, View};
 use serde_json::{Map, Value};
 
 use crate::platform::collection::{Collection, Metadata};
@@ -19,6 +19,7 @@ pub(crate) static OPERATIONS: Collection = Collection {
             Column::one("startTime", Type::Instant),
         ],
         indexes: &[Index::on(&["startTime"])],
+        search: Search::Folded,
         ..Kind::named("folio_bulk_operation")
     },
     names: Names {

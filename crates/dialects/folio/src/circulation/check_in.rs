@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use jiff::Timestamp;
-use pinakes_store::{Column, Index, Kind, Txn, Type, View};
+use pinakes_store::{Column, Index, Kind, Search, Txn, Type, View};
 use serde_json::{Map, Value, json};
 
 use super::book::Book;
@@ -33,6 +33,7 @@ pub(crate) static CHECK_INS: Collection = Collection {
             Column::one("occurredDateTime", Type::Instant),
         ],
         indexes: &[Index::on(&["itemId"])],
+        search: Search::Folded,
         ..Kind::named("folio_check_in")
     },
     schema: Schema {

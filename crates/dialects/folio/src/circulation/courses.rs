@@ -6,7 +6,7 @@
 use http::StatusCode;
 use http::header::LOCATION;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue};
+use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, Value as StoreValue};
 use serde_json::{Map, Value, json};
 
 use crate::circulation::book::Book;
@@ -89,6 +89,7 @@ pub(crate) static LISTINGS: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("termId", Type::Text), Column::one("externalId", Type::Folded)],
         indexes: &[Index::on(&["termId"])],
+        search: Search::Folded,
         ..Kind::named("folio_course_listing")
     },
     names: Names { fields: &["registrarId", "servicepointId", "locationId", "courseTypeId"], ..Names::PLAIN },
@@ -120,6 +121,7 @@ pub(crate) static COURSES: Collection = Collection {
             Column::one("departmentId", Type::Text),
         ],
         indexes: &[Index::on(&["courseListingId"]), Index::on(&["name"])],
+        search: Search::Folded,
         ..Kind::named("folio_course")
     },
     ..names("/coursereserves/courses", "courses", "folio_course", "course-reserves-storage.courses")
@@ -161,6 +163,7 @@ pub(crate) static RESERVES: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("courseListingId", Type::Text), Column::one("itemId", Type::Text)],
         indexes: &[Index::unique(&["courseListingId", "itemId"]), Index::on(&["itemId"])],
+        search: Search::Folded,
         ..Kind::named("folio_course_reserve")
     },
     names: Names { fields: &["startDate", "endDate", "temporaryLoanTypeId"], ..Names::PLAIN },

@@ -17,7 +17,7 @@ mod reports;
 pub(crate) mod routes;
 pub(crate) mod settled;
 
-use pinakes_store::{Arity, Column, Index, Kind, Type};
+use pinakes_store::{Arity, Column, Index, Kind, Search, Type};
 
 use crate::circulation::fees::charged::{ACCOUNT, plain};
 use crate::platform::collection::{Collection, Hooks, Kinds, Schema};
@@ -37,6 +37,7 @@ pub(crate) static ACCOUNTS: Collection = Collection {
             Column::one("ownerId", Type::Text),
         ],
         indexes: &[Index::on(&["userId"]), Index::on(&["loanId"]), Index::on(&["itemId"])],
+        search: Search::Folded,
         ..Kind::named(ACCOUNT)
     },
     schema: Schema {

@@ -8,7 +8,7 @@ mod handlers;
 pub(crate) mod renew;
 pub(crate) mod view;
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, Record, StoreError, Txn, Type, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Search, StoreError, Txn, Type, View};
 use serde_json::{Map, Value, json};
 
 use crate::platform::collection::{self, Collection, Hooks, Kinds, Metadata, Schema, Unique, Writer};
@@ -39,6 +39,7 @@ pub(crate) static LOANS: Collection = Collection {
             Index::on(&["userId"]),
             Index::on(&["dueDate"]),
         ],
+        search: Search::Folded,
         ..Kind::named("folio_loan")
     },
     schema: Schema {
@@ -109,6 +110,7 @@ pub(crate) static HISTORY: Collection = Collection {
             Column::one("createdDate", Type::Instant),
         ],
         indexes: &[Index::on(&["loan"])],
+        search: Search::Folded,
         ..Kind::named("folio_loan_history")
     },
     metadata: Metadata::Off,

@@ -3,7 +3,7 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Search, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::circulation::fees::ACCOUNTS;
@@ -24,6 +24,7 @@ pub(crate) static MANUAL_BLOCKS: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("userId", Type::Text), Column::one("type", Type::Folded)],
         indexes: &[Index::on(&["userId"])],
+        search: Search::Folded,
         ..Kind::named("folio_manual_block")
     },
     schema: Schema {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Txn, Type, View, Weight};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Search, StoreError, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::moment;
@@ -28,6 +28,7 @@ pub(crate) static PRINT_EVENTS: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("requestId", Type::Text), Column::one("printEventDate", Type::Instant)],
         indexes: &[Index::on(&["requestId"])],
+        search: Search::Folded,
         ..Kind::named("folio_print_event")
     },
     schema: Schema {

@@ -11,7 +11,7 @@ mod joins;
 pub(crate) mod queue;
 pub(crate) mod view;
 
-use pinakes_store::{Arity, Column, Expr, Index, Kind, Query, StoreError, Txn, Type, View};
+use pinakes_store::{Arity, Column, Expr, Index, Kind, Query, Search, StoreError, Txn, Type, View};
 use serde_json::{Map, Value};
 
 use super::neighbours::{INSTANCES, ITEMS, SERVICE_POINTS, USERS};
@@ -65,6 +65,8 @@ pub(crate) static REQUESTS: Collection = Collection {
             Index::on(&["itemBarcode"]),
             Index::on(&["requesterBarcode"]),
         ],
+        search: Search::Folded,
+        joins: &["itemId", "instanceId", "requesterId", "proxyUserId"],
         ..Kind::named(joins::KIND)
     },
     schema: Schema {

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, View, Weight};
+use pinakes_store::{Column, Expr, Index, Kind, Record, Search, Txn, Type, View, Weight};
 
 use crate::platform::app::Call;
 use crate::platform::collection::{
@@ -50,6 +50,7 @@ pub(crate) static CONTACTS: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("lastName", Type::Folded), Column::one("firstName", Type::Folded)],
         indexes: &[Index::on(&["lastName"])],
+        search: Search::Folded,
         ..Kind::named("folio_organization_contact")
     },
     schema: Schema {

@@ -3,8 +3,8 @@
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{
-    Arity, Column, Direction, Expr, Index, Kind, Order, Query, Record, Txn, Type, Value as StoreValue, View,
-    Weight,
+    Arity, Column, Direction, Expr, Index, Kind, Order, Query, Record, Search, Txn, Type,
+    Value as StoreValue, View, Weight,
 };
 use serde_json::{Map, Value, json};
 
@@ -51,6 +51,7 @@ pub(crate) static NOTES: Collection = Collection {
         ],
         indexes: &[Index::on(&["typeId"])],
         facets: &[pinakes_store::Facet::values("typeId")],
+        search: Search::Folded,
         ..Kind::named("folio_note")
     },
     schema: Schema {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{
-    Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight, fold,
+    Column, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View, Weight, fold,
 };
 use serde_json::{Map, Value, json};
 
@@ -145,6 +145,7 @@ pub static ORGANIZATIONS: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("name", Type::Folded), Column::one("code", Type::Folded)],
         indexes: &[Index::unique(&["code"])],
+        search: Search::Folded,
         ..Kind::named("folio_organization")
     },
     schema: Schema { required: &["name", "code", "status"], ..Schema::OPEN },
@@ -191,6 +192,7 @@ pub static COMPOSITE_ORDERS: Collection = Collection {
             Column::one("workflowStatus", Type::Folded),
         ],
         indexes: &[Index::unique(&["poNumber"])],
+        search: Search::Folded,
         ..Kind::named("folio_order")
     },
     schema: Schema { required: &["orderType", "vendor"], ..Schema::OPEN },

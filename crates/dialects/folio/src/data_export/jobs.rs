@@ -1,6 +1,6 @@
 //! Jobs of exports and their logs.
 
-use pinakes_store::{Column, Index, Kind, Type};
+use pinakes_store::{Column, Index, Kind, Search, Type};
 
 use crate::platform::collection::{Collection, Metadata, Schema};
 use crate::platform::cql::Names;
@@ -19,6 +19,7 @@ pub(crate) static JOBS: Collection = Collection {
             Column::one("completedDate", Type::Instant),
         ],
         indexes: &[Index::on(&["hrId"]), Index::on(&["completedDate"])],
+        search: Search::Folded,
         ..Kind::named("folio_export_job")
     },
     schema: Schema::OPEN,
@@ -45,6 +46,7 @@ pub(crate) static LOGS: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("jobExecutionId", Type::Text), Column::one("logLevel", Type::Folded)],
         indexes: &[Index::on(&["jobExecutionId"])],
+        search: Search::Folded,
         ..Kind::named("folio_export_log")
     },
     names: Names { fields: &["errorMessageCode", "errorMessageValues", "createdDate"], ..Names::PLAIN },

@@ -2,7 +2,7 @@
 //! holdings.
 
 use http::StatusCode;
-use pinakes_store::{Column, Index, Kind, Type};
+use pinakes_store::{Column, Index, Kind, Search, Type};
 
 use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
@@ -22,6 +22,7 @@ pub static PRECEDING_SUCCEEDING_TITLES: Collection = Collection {
             Column::one("succeedingInstanceId", Type::Text),
         ],
         indexes: &[Index::on(&["precedingInstanceId"]), Index::on(&["succeedingInstanceId"])],
+        search: Search::Folded,
         ..Kind::named("folio_preceding_succeeding_title")
     },
     schema: Schema {
@@ -71,6 +72,7 @@ pub static INSTANCE_RELATIONSHIPS: Collection = Collection {
             Column::one("instanceRelationshipTypeId", Type::Text),
         ],
         indexes: &[Index::on(&["superInstanceId"]), Index::on(&["subInstanceId"])],
+        search: Search::Folded,
         ..Kind::named("folio_instance_relationship")
     },
     schema: Schema {
@@ -102,6 +104,7 @@ pub static BOUND_WITH_PARTS: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("holdingsRecordId", Type::Text), Column::one("itemId", Type::Text)],
         indexes: &[Index::unique(&["itemId", "holdingsRecordId"]), Index::on(&["holdingsRecordId"])],
+        search: Search::Folded,
         ..Kind::named("folio_bound_with_part")
     },
     schema: Schema {

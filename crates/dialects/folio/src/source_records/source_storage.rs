@@ -76,6 +76,7 @@ pub(crate) static SOURCE_RECORD: Kind = Kind {
 pub(crate) static SNAPSHOT: Kind = Kind {
     id_path: Some("jobExecutionId"),
     columns: &[Column::one("status", Type::Text)],
+    search: Search::Folded,
     ..Kind::named("folio_snapshot")
 };
 

@@ -2,7 +2,7 @@
 //! updates existing users (mod-users).
 
 use http::StatusCode;
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue};
+use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, Value as StoreValue};
 use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
@@ -28,6 +28,7 @@ pub(crate) static STAGING_USERS: Collection = Collection {
             Column::at("email", "contactInfo.email", Type::Folded),
         ],
         indexes: &[Index::unique(&["externalSystemId"]), Index::on(&["lastName"])],
+        search: Search::Folded,
         ..Kind::named("folio_staging_user")
     },
     schema: Schema {

@@ -185,6 +185,7 @@ pub static PROXIES_FOR: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("userId", Type::Text), Column::one("proxyUserId", Type::Text)],
         indexes: &[Index::unique(&["userId", "proxyUserId"]), Index::on(&["proxyUserId"])],
+        search: Search::Folded,
         ..Kind::named("folio_proxy_for")
     },
     schema: Schema { types: &[("userId", Kinds::Uuid), ("proxyUserId", Kinds::Uuid)], ..Schema::OPEN },
@@ -203,6 +204,7 @@ pub static REQUEST_PREFERENCES: Collection = Collection {
         id_path: Some("id"),
         columns: &[Column::one("userId", Type::Text)],
         indexes: &[Index::unique(&["userId"])],
+        search: Search::Folded,
         ..Kind::named("folio_request_preference")
     },
     schema: Schema {
@@ -229,6 +231,7 @@ pub static SERVICE_POINTS_USERS: Collection = Collection {
             Column::many("servicePointsIds", Type::Text),
         ],
         indexes: &[Index::unique(&["userId"])],
+        search: Search::Folded,
         ..Kind::named("folio_service_points_user")
     },
     schema: Schema {

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue, View, Weight};
+use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value};
 
 use crate::platform::app::Call;
@@ -33,6 +33,7 @@ pub(crate) static USER_SETTINGS: Collection = Collection {
             Column::one("userId", Type::Text),
         ],
         indexes: &[Index::on(&["name"]), Index::on(&["userId"])],
+        search: Search::Folded,
         ..Kind::named("folio_user_setting")
     },
     schema: Schema {

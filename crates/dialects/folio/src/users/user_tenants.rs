@@ -3,7 +3,9 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight};
+use pinakes_store::{
+    Column, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View, Weight,
+};
 use serde_json::{Value, json};
 
 use crate::platform::app::Call;
@@ -53,6 +55,7 @@ pub(crate) static USER_TENANTS: Collection = Collection {
             Index::on(&["phoneNumber"]),
             Index::on(&["mobilePhoneNumber"]),
         ],
+        search: Search::Folded,
         ..Kind::named("folio_user_tenant")
     },
     schema: Schema {

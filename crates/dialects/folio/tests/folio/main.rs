@@ -11,6 +11,7 @@ mod exchange;
 mod forgotten;
 mod harvest;
 mod import;
+mod indexed;
 mod joins;
 mod long_queries;
 mod moving;

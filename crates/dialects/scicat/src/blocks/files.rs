@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Direction, Expr, Order, Query, StoreError, View, Weight, matches};
+use pinakes_store::{Direction, Expr, Order, Query, Record, StoreError, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use crate::app::object_parameter;
@@ -74,29 +74,57 @@ pub(super) fn blocks_with(
     limit: u64,
 ) -> Result<Vec<String>, ScicatError> {
     let (mut ids, mut n_found) = (Vec::new(), 0);
-    for record in view.find(sort.kind, rows)? {
+    each_block(view, sort, rows, |view, record| {
         let is_found =
             each_file(view, sort, &record, 0, of_file, &mut |_| ControlFlow::Break(()))?.is_break();
         n_found += u64::from(is_found);
         if is_found && skip < n_found {
             ids.push(record.id);
         }
-        if limit <= ids.len() as u64 {
-            break;
-        }
-    }
+        let is_full = limit <= ids.len() as u64;
+        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     Ok(ids)
+}
+
+/// Blocks read in the first step; each further step reads [`GROWTH`] times as many, up to [`STEP_BLOCKS`].
+const FIRST_BLOCKS: u64 = 100;
+const GROWTH: u64 = 4;
+const STEP_BLOCKS: u64 = 10_000;
+
+/// Calls `visit` with each block of a query, in its order, until it breaks. A page often lies in the first blocks.
+fn each_block(
+    view: &mut View<'_>,
+    sort: &'static BlockType,
+    blocks: &Query,
+    mut visit: impl FnMut(&mut View<'_>, Record) -> Result<ControlFlow<()>, ScicatError>,
+) -> Result<(), ScicatError> {
+    let (mut skip, mut limit) = (0, FIRST_BLOCKS);
+    loop {
+        let records = view.find(sort.kind, &blocks.clone().window(skip, limit))?;
+        let is_last = (records.len() as u64) < limit;
+        for record in records {
+            if visit(view, record)?.is_break() {
+                return Ok(());
+            }
+        }
+        if is_last {
+            return Ok(());
+        }
+        skip += limit;
+        limit = STEP_BLOCKS.min(limit * GROWTH);
+    }
 }
 
 /// Calls `visit` with each file of a block that satisfies the condition, starting at number `from`.
 fn each_file(
     view: &mut View<'_>,
     sort: &'static BlockType,
-    record: &pinakes_store::Record,
+    record: &Record,
     from: u64,
     of_file: &Expr,
     visit: &mut impl FnMut(Value) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, StoreError> {
+) -> Result<ControlFlow<()>, ScicatError> {
     let mut flow = ControlFlow::Continue(());
     let mut damage = None;
     view.members(sort.kind, record, from, |first, _, chunk| {
@@ -122,7 +150,7 @@ fn each_file(
         }
         flow
     })?;
-    damage.map_or(Ok(flow), Err)
+    damage.map_or(Ok(flow), |it| Err(it.into()))
 }
 
 pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static BlockType) -> Answer {
@@ -204,7 +232,7 @@ fn sorted_files(
     let mut kept: Vec<(Vec<Value>, Value)> = Vec::new();
     let by_keys =
         |a: &(Vec<Value>, Value), b: &(Vec<Value>, Value)| compare_keys(&a.0, &b.0, &wanted.of_files);
-    for record in view.find(sort.kind, &wanted.blocks)? {
+    each_block(view, sort, &wanted.blocks, |view, record| {
         let block = object(&record)?;
         let pid = block.get("datasetId").and_then(Value::as_str).unwrap_or_default();
         let has_dataset = view.has(&DATASET, pid)?;
@@ -223,7 +251,8 @@ fn sorted_files(
             ControlFlow::Continue(())
         })?;
         debug_assert!(flow.is_continue(), "nothing stops the sort");
-    }
+        Ok(flow)
+    })?;
     kept.sort_by(by_keys);
     let skip = usize::try_from(wanted.skip).unwrap_or(usize::MAX);
     let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
@@ -263,16 +292,16 @@ fn window_of_files(
 ) -> Result<Vec<Value>, ScicatError> {
     let (mut rows, mut left) = (Vec::new(), skip);
     let is_unconditional = matches!(of_file, Expr::All);
-    for record in view.find(sort.kind, blocks)? {
+    each_block(view, sort, blocks, |view, record| {
         if is_unconditional && record.n_members <= left {
             left -= record.n_members;
-            continue;
+            return Ok(ControlFlow::Continue(()));
         }
         let block = object(&record)?;
         let pid = block.get("datasetId").and_then(Value::as_str).unwrap_or_default();
         let has_dataset = view.has(&DATASET, pid)?;
         let from = if is_unconditional { std::mem::take(&mut left) } else { 0 };
-        let flow = each_file(view, sort, &record, from, of_file, &mut |mut file| {
+        each_file(view, sort, &record, from, of_file, &mut |mut file| {
             if 0 < left {
                 left -= 1;
                 return ControlFlow::Continue(());
@@ -282,11 +311,8 @@ fn window_of_files(
             row.insert("datasetExist".to_owned(), has_dataset.into());
             rows.push(Value::Object(row));
             if limit <= rows.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        if flow.is_break() {
-            break;
-        }
-    }
+        })
+    })?;
     Ok(rows)
 }
 
@@ -346,26 +372,22 @@ async fn count_files(
     of_file: Expr,
     sort: &'static BlockType,
 ) -> Result<u64, ScicatError> {
-    let is_unconditional = matches!(of_file, Expr::All);
-    let counted = asker
+    asker
         .db
         .read(Weight::Scan, move |view| {
+            if matches!(of_file, Expr::All) {
+                return Ok(view.count_members(sort.kind, &blocks)?);
+            }
             let mut n = 0;
-            for record in view.find(sort.kind, &Query::filter(blocks.clone()))? {
-                if is_unconditional {
-                    n += record.n_members;
-                    continue;
-                }
-                let of_block = each_file(view, sort, &record, 0, &of_file, &mut |_| {
+            each_block(view, sort, &Query::filter(blocks.clone()), |view, record| {
+                each_file(view, sort, &record, 0, &of_file, &mut |_| {
                     n += 1;
                     ControlFlow::Continue(())
-                })?;
-                debug_assert!(of_block.is_continue(), "nothing stops the count");
-            }
+                })
+            })?;
             Ok(n)
         })
-        .await;
-    counted.map_err(|error: StoreError| error.into())
+        .await
 }
 
 fn answer_total(n: u64) -> Answer {

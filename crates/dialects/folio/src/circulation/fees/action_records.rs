@@ -1,6 +1,6 @@
 //! Actions on fees and fines, as they are stored.
 
-use pinakes_store::{Column, Index, Kind, Type};
+use pinakes_store::{Column, Index, Kind, Search, Type};
 
 use crate::circulation::fees::charged::plain;
 use crate::circulation::notices::fee_actions;
@@ -18,6 +18,7 @@ pub(crate) static FEE_FINE_ACTIONS: Collection = Collection {
             Column::one("dateAction", Type::Instant),
         ],
         indexes: &[Index::on(&["accountId"]), Index::on(&["userId"]), Index::on(&["dateAction"])],
+        search: Search::Folded,
         ..Kind::named("folio_fee_fine_action")
     },
     schema: Schema {

@@ -1,6 +1,6 @@
 //! Lost items whose actual cost is still to be determined, as they are stored.
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Type, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Search, StoreError, Type, View};
 use serde_json::Value;
 
 use crate::circulation::fees::charged::plain;
@@ -19,6 +19,7 @@ pub(crate) static ACTUAL_COSTS: Collection = Collection {
             Column::one("expirationDate", Type::Instant),
         ],
         indexes: &[Index::on(&["loan"]), Index::on(&["status"])],
+        search: Search::Folded,
         ..Kind::named("folio_actual_cost")
     },
     names: Names {

@@ -15,7 +15,7 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{Message, SmtpTransport, Transport as _};
 use pinakes_http::answer;
-use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Txn, Type};
+use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Search, Txn, Type};
 use serde_json::{Map, Value, json};
 
 use crate::circulation::records::{object, text};
@@ -59,6 +59,7 @@ pub(crate) static EMAILS: Collection = Collection {
             Column::one("shouldRetry", Type::Boolean),
         ],
         indexes: &[Index::on(&["shouldRetry", "date"])],
+        search: Search::Folded,
         ..Kind::named("folio_email")
     },
     schema: Schema { required: &["to"], types: &[("to", Kinds::Text)], ..Schema::OPEN },

@@ -4,7 +4,9 @@
 use http::StatusCode;
 use http::header::LOCATION;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight};
+use pinakes_store::{
+    Column, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View, Weight,
+};
 use serde_json::{Map, Value, json};
 
 use crate::circulation::neighbours::USERS;
@@ -59,6 +61,7 @@ pub(crate) static NOTIFICATIONS: Collection = Collection {
             Column::at("updated", "metadata.updatedDate", Type::Instant),
         ],
         indexes: &[Index::on(&["recipientId"])],
+        search: Search::Folded,
         ..Kind::named("folio_notification")
     },
     schema: Schema {

@@ -1,7 +1,7 @@
 //! Planned notices: which, when, and about what.
 
 use jiff::Timestamp;
-use pinakes_store::{Column, Index, Kind, Txn, Type};
+use pinakes_store::{Column, Index, Kind, Search, Txn, Type};
 use serde_json::{Value, json};
 
 use crate::circulation::loan_policy::Period;
@@ -24,6 +24,7 @@ pub(crate) static SCHEDULED: Collection = Collection {
             Column::one("triggeringEvent", Type::Folded),
         ],
         indexes: &[Index::on(&["loanId"]), Index::on(&["requestId"]), Index::on(&["nextRunTime"])],
+        search: Search::Folded,
         ..Kind::named("folio_scheduled_notice")
     },
     schema: Schema { required: &["nextRunTime", "noticeConfig"], ..Schema::OPEN },

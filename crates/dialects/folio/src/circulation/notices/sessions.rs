@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, End, Expr, Index, Kind, Query, Txn, Type, Value as Wanted};
+use pinakes_store::{Column, End, Expr, Index, Kind, Query, Search, Txn, Type, Value as Wanted};
 use serde_json::{Value, json};
 
 use super::context;
@@ -34,6 +34,7 @@ pub(crate) static SESSIONS: Collection = Collection {
             Column::at("createdDate", "metadata.createdDate", Type::Instant),
         ],
         indexes: &[Index::on(&["patronId"]), Index::on(&["createdDate"])],
+        search: Search::Folded,
         ..Kind::named("folio_patron_session")
     },
     schema: Schema {

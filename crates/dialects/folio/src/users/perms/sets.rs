@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pinakes_accounts::user;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -61,6 +61,7 @@ pub(crate) static PERMISSION_USER: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("userId", Type::Text), Column::many("permissions", Type::Text)],
     indexes: &[Index::unique(&["userId"])],
+    search: Search::Folded,
     ..Kind::named("folio_permission_user")
 };
 
