@@ -286,19 +286,13 @@ impl Places {
 
 fn contains(places: &Places, rhs: &Json, budget: &Budget) -> Result<Expr, ScicatError> {
     let Some(text) = rhs.as_str() else { return Ok(Expr::Nothing) };
-    let literal: String = text.chars().flat_map(escaped).collect();
+    let literal = Json::from(regex::escape(text));
     let parts: Result<Vec<Expr>, _> = places
         .bare
         .iter()
-        .map(|path| condition::pattern(path, &Json::from(literal.as_str()), Some(&Json::from("i")), budget))
+        .map(|path| condition::pattern(path, &literal, Some(&Json::from("i")), budget))
         .collect();
     Ok(Expr::Or(parts?))
-}
-
-/// Escapes a character so that it stands for itself in a regular expression.
-fn escaped(it: char) -> impl Iterator<Item = char> {
-    let is_plain = it.is_alphanumeric() || it == '_' || it == ' ' || !it.is_ascii();
-    (!is_plain).then_some('\\').into_iter().chain([it])
 }
 
 fn with_unit(places: &Places, relation: &str, rhs: &Json, unit: &str) -> Result<Expr, ScicatError> {

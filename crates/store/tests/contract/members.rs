@@ -156,7 +156,7 @@ fn members_are_counted() {
             let list = stage(tenant, n_of(n));
             let body = json!({"name": format!("i{n}"), "size": n % 5, "group": format!("g{}", n % 2)});
             let document =
-                Document::new(&ITEM, &format!("i{n}"), &body).expect("a document").with_list(list, n_of(n));
+                Document::new(&ITEM, format!("i{n}"), &body).expect("a document").with_list(list, n_of(n));
             write(tenant, move |txn| txn.insert_document(&document));
         }
         let check = |counted: &dyn Fn(u64) -> u64| {

@@ -239,7 +239,7 @@ async fn search(call: Call) -> Answer {
     let find = move |view: &mut View<'_>| -> Result<(i64, i64, Vec<User>), ApiError> {
         let mut filter = Expr::All;
         for word in term.split_whitespace() {
-            let pattern = Pattern::new(&escaped(word), "i")?;
+            let pattern = Pattern::new(&regex::escape(word), "i")?;
             let fields = ["name", "firstName", "lastName", "email", "affiliation"];
             let places = fields.map(|it| Expr::Regex(it.into(), pattern.clone()));
             filter = filter.and(Expr::Or(places.to_vec()));
@@ -277,12 +277,6 @@ async fn search(call: Call) -> Answer {
         "bundleStrings": {},
         "users": users,
     }))
-}
-
-/// Returns the regular expression that matches a text literally.
-fn escaped(text: &str) -> String {
-    let special = |it: char| r"\.+*?()|[]{}^$#&-~".contains(it);
-    text.chars().flat_map(|it| special(it).then_some('\\').into_iter().chain([it])).collect()
 }
 
 fn listed(user: &User) -> Value {

@@ -118,7 +118,7 @@ fn day(n: usize) -> String {
 }
 
 fn loan(n: usize) -> Value {
-    let is_open = n % 5 == 0;
+    let is_open = n.is_multiple_of(5);
     let mut loan = json!({
         "id": id(1, n), "userId": id(2, n % 20), "itemId": id(3, n), "loanDate": day(n), "dueDate": day(n + 3),
         "action": "checkedout", "status": {"name": if is_open { "Open" } else { "Closed" }},
@@ -175,7 +175,7 @@ fn check_in(n: usize) -> Value {
 
 fn organization(n: usize) -> Value {
     json!({
-        "id": id(12, n), "name": format!("House {n}"), "code": format!("H{n:03}"), "isVendor": n % 3 == 0,
+        "id": id(12, n), "name": format!("House {n}"), "code": format!("H{n:03}"), "isVendor": n.is_multiple_of(3),
         "status": one_of(&["Active", "Inactive"], n), "description": one_of(&["A press", "A binder", "A shop"], n),
     })
 }

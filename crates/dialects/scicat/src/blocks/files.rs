@@ -30,7 +30,7 @@ pub(super) fn split(fields: &Map<String, Value>) -> (Map<String, Value>, Map<Str
     for (name, value) in fields {
         if name == "text" {
             if let Some(text) = value.as_str().filter(|it| !it.trim().is_empty()) {
-                let path = json!({"$regex": literal(text.trim()), "$options": "i"});
+                let path = json!({"$regex": regex::escape(text.trim()), "$options": "i"});
                 of_file.insert(format!("{PREFIX}path"), path);
             }
         } else if name.starts_with(PREFIX) {
@@ -40,11 +40,6 @@ pub(super) fn split(fields: &Map<String, Value>) -> (Map<String, Value>, Map<Str
         }
     }
     (of_block, of_file)
-}
-
-/// Returns a pattern that matches `text` literally.
-fn literal(text: &str) -> String {
-    text.chars().flat_map(|it| (!it.is_alphanumeric()).then_some('\\').into_iter().chain([it])).collect()
 }
 
 /// Returns the condition on one file, which is evaluated on `{"dataFileList": file}`.

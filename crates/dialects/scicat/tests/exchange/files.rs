@@ -1,5 +1,7 @@
 //! Blocks within datasets: files are included whole, in part or not at all, as requested.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
@@ -78,6 +80,63 @@ async fn blocks_are_listed_in_parts() -> Result<(), Failure> {
         assert_eq!(dataset["samples"], json!([]));
         let (_, stranger) = server.json("user2 GET /api/v3/datasets/PID.pfx%2F1").await?;
         assert_eq!(stranger["statusCode"], 403);
+    }
+    Ok(())
+}
+
+/// More blocks than are read in the first steps, and than kinds without an index have.
+const N_BLOCKS: usize = 600;
+
+/// Returns the paths of the files of a block.
+fn paths_of(block: usize) -> Vec<String> {
+    (0..1 + block % 2).map(|it| format!("run {block}/scan – {it} (raw).nxs")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_of_many_blocks_are_paged_and_counted() -> Result<(), Failure> {
+    for engine in Engine::all() {
+        let server = Server::start(engine, site()).await?;
+        assert_eq!(server.json(&format!("ingestor POST /api/v3/datasets\n{DATASET}")).await?.0, 201);
+        for block in 0..N_BLOCKS {
+            let files: Vec<Value> = paths_of(block)
+                .iter()
+                .map(|it| json!({"path": it, "size": 1, "time": "2020-01-15T08:00:00Z"}))
+                .collect();
+            let body = json!({"datasetId": "PID.pfx/1", "size": block, "dataFileList": files});
+            let (status, answer) = server.json(&format!("user1 POST /api/v3/origdatablocks\n{body}")).await?;
+            assert_eq!(status, 201, "{block}: {answer}");
+        }
+        let all: Vec<String> = (0..N_BLOCKS).flat_map(paths_of).collect();
+        let odd: Vec<String> = all.iter().filter(|it| it.contains("– 1 (")).cloned().collect();
+        for is_indexed in [false, true] {
+            if is_indexed {
+                assert!(server.tenant.wait_for_indexes(Duration::from_secs(120))?, "the index follows");
+            }
+            for (fields, expected) in
+                [("{}", &all), (r#"{"text":"– 1 (RAW)"}"#, &odd), (r#"{"size":1}"#, &paths_of(1))]
+            {
+                for (skip, limit) in
+                    [(0, 25), (95, 25), (190, 300), (expected.len() - 1, 25), (expected.len(), 5)]
+                {
+                    let window = format!(r#"{{"skip":{skip},"limit":{limit}}}"#);
+                    let path =
+                        format!("/api/v3/origdatablocks/fullquery/files?fields={fields}&limits={window}");
+                    let (status, rows) = server.json(&format!("user1 GET {path}")).await?;
+                    let shown: Vec<&str> = rows
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|it| it["dataFileList"]["path"].as_str())
+                        .collect();
+                    let wanted: Vec<&str> =
+                        expected.iter().skip(skip).take(limit).map(String::as_str).collect();
+                    assert_eq!((status, shown), (200, wanted), "{path}");
+                }
+                let path = format!("/api/v3/origdatablocks/fullfacet/files?fields={fields}");
+                let (_, counted) = server.json(&format!("user1 GET {path}")).await?;
+                assert_eq!(counted, json!([{"all": [{"totalSets": expected.len()}]}]), "{path}");
+            }
+        }
     }
     Ok(())
 }
