@@ -16,6 +16,7 @@ use crate::blocks::fields::Metadata;
 use crate::collections::{self, COLLECTION, Collection, visibility};
 use crate::datasets::{DATASET, Dataset, version};
 use crate::error::{Answer, ApiError};
+use crate::files::rows;
 use crate::guestbooks::{ENTRY, Entry};
 use crate::routing::Routes;
 use crate::users::{USER, User};
@@ -113,8 +114,10 @@ impl Asked {
                 return Ok(self.objects(view)?.into_iter().map(|it| (it.0, 1)).collect());
             }
             Counted::Files => {
-                let datasets = self.objects(view)?;
-                return datasets.into_iter().map(|it| Ok((it.0, released_files(view, it.1)?))).collect();
+                let released = self.released(view)?.into_iter();
+                return released
+                    .map(|(day, id, ordinal)| Ok((day, files::n_files(view, id, ordinal)?)))
+                    .collect();
             }
         };
         let counts = view.facets(kind, &filter, &[facet])?;
@@ -131,25 +134,39 @@ impl Asked {
             (true, false) => Expr::Not(Box::new(harvested)),
             (false, _) => harvested,
         };
-        let owners = below(view, self.parent.as_deref())?;
-        let within =
-            owners.map_or(Expr::All, |it| Expr::In("owner".into(), it.into_iter().map(Into::into).collect()));
+        let within = self.within(view)?.unwrap_or(Expr::All);
         Ok(published.and(located).and(within))
+    }
+
+    /// Returns the condition on datasets below the parent, `None` without one.
+    fn within(&self, view: &mut View<'_>) -> Result<Option<Expr>, ApiError> {
+        let owners = below(view, self.parent.as_deref())?;
+        Ok(owners.map(|it| Expr::In("owner".into(), it.into_iter().map(Into::into).collect())))
     }
 
     /// Returns the condition on entries of guestbooks that are downloads.
     fn downloads(&self, view: &mut View<'_>) -> Result<Expr, ApiError> {
         let downloads = Expr::Not(Box::new(Expr::Is("isRequest".into(), true.into())));
-        let Some(owners) = below(view, self.parent.as_deref())? else { return Ok(downloads) };
-        let mut datasets = Vec::new();
-        for owner in owners {
-            let of_owner = Query::filter(Expr::Is("owner".into(), owner.into()));
-            view.try_for_each(&DATASET, &of_owner, |record| {
-                datasets.push(stored::parsed::<Dataset>(&record)?.id.into());
-                Ok::<_, ApiError>(())
-            })?;
-        }
+        let Some(within) = self.within(view)? else { return Ok(downloads) };
+        let ids = rows::ids_of(view, &DATASET, within)?;
+        let datasets = ids.iter().filter_map(|it| it.parse::<i64>().ok()).map(Into::into).collect();
         Ok(downloads.and(Expr::In("dataset".into(), datasets)))
+    }
+
+    /// Returns the day of publication, the number and the ordinal of the released version of each dataset that counts.
+    fn released(&self, view: &mut View<'_>) -> Result<Vec<(String, i64, i64)>, ApiError> {
+        let mut found = Vec::new();
+        let published = Query::filter(self.datasets(view)?);
+        view.try_for_each(&DATASET, &published, |record| {
+            let it: Dataset = stored::parsed(&record)?;
+            if let (Some(day), Some(released)) = (it.publication_date, it.released)
+                && self.takes(&day)
+            {
+                found.push((day, it.id, released.ordinal));
+            }
+            Ok::<_, ApiError>(())
+        })?;
+        Ok(found)
     }
 
     /// Returns the day and the number of each object that counts; of files and downloads, those of their datasets.
@@ -174,12 +191,7 @@ impl Asked {
                 })?;
             }
             Counted::Datasets | Counted::Files => {
-                let published = Query::filter(self.datasets(view)?);
-                view.try_for_each(&DATASET, &published, |record| {
-                    let it: Dataset = stored::parsed(&record)?;
-                    note(it.publication_date.unwrap_or_default(), it.id);
-                    Ok::<_, ApiError>(())
-                })?;
+                return Ok(self.released(view)?.into_iter().map(|it| (it.0, it.1)).collect());
             }
             Counted::Downloads => {
                 let downloads = Query::filter(self.downloads(view)?);
@@ -203,12 +215,6 @@ impl Asked {
 
 /// Length of `2026-01-31`.
 const DAY_LENGTH: usize = 10;
-
-/// Returns the number of files in the released version of a dataset.
-fn released_files(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiError> {
-    let released = crate::datasets::by_id(view, dataset)?.and_then(|it| it.released);
-    released.map_or(Ok(0), |it| files::n_files(view, dataset, it.ordinal))
-}
 
 /// Returns the last month to count, from the path. Errors: 400 for text that is not a month, and for a future month.
 fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
