@@ -2,7 +2,6 @@
 
 use super::layout::Row;
 use crate::counters::is_behind;
-use crate::row::Row as Cells;
 use crate::session::{Flavour, HORIZON, Session};
 use crate::{Kind, Result, StoreError};
 
@@ -111,13 +110,14 @@ impl Latest {
         let flavour = session.flavour();
         let upto = last_sequence(session)?;
         let store = if flavour == Flavour::Postgres { Some(store_identity(session)?) } else { None };
-        let numbers: Vec<String> = kinds.iter().map(|it| flavour.last_change(it.name)).collect();
-        let sql = format!("SELECT 0, {}", numbers.join(", "));
-        let read = |row: Cells<'_, '_>| {
+        let mut sql = "SELECT 0".to_owned();
+        kinds.iter().for_each(|it| sql.extend([", ", &flavour.last_change(it.name)]));
+        let of_kinds = session.first(&sql, &[], |row| {
             (1..=kinds.len()).map(|at| Ok(row.int(at)?.cast_unsigned())).collect::<Result<Vec<u64>>>()
-        };
-        let of_kinds = if kinds.is_empty() { None } else { session.first(&sql, &[], read)? };
-        Ok(Self { upto, store, of_kinds: of_kinds.unwrap_or_default() })
+        })?;
+        let of_kinds = of_kinds
+            .ok_or_else(|| StoreError::Damaged("the last changes of the kinds were not told".into()))?;
+        Ok(Self { upto, store, of_kinds })
     }
 }
 
