@@ -8,6 +8,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Iso8601;
 
 use crate::fold::fold;
+use crate::join_keys::join_text;
 use crate::{End, Expr, Path, Value};
 
 /// Returns whether a body satisfies a condition. [`Expr::Text`] and [`Expr::Ids`] do not depend on the body alone: they
@@ -45,7 +46,7 @@ pub(crate) fn matches_with(expr: &Expr, body: &Json, decided: &dyn Fn(&Expr) -> 
             any_list(body, path.as_steps(), &mut |list| list.iter().any(&fits))
         }
         Expr::Joined(path, keys) => {
-            any_value(body, path.as_steps(), &mut |it| it.as_str().is_some_and(|text| keys.has(text)))
+            any_value(body, path.as_steps(), &mut |it| join_text(it).is_some_and(|text| keys.has(&text)))
         }
         Expr::Size(path, n) => any_list(body, path.as_steps(), &mut |list| list.len() as u64 == *n),
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use serde_json::Value as Json;
 
 use crate::scan::Scan;
-use crate::{Expr, FacetCount, Kind, Query, Record, Result, StoreError, View};
+use crate::{Expr, FacetCount, Kind, Path, Query, Record, Result, StoreError, View};
 
 /// Records read in one step when many are returned.
 const STEP_RECORDS: usize = 256;
@@ -154,6 +154,12 @@ impl View<'_> {
             ControlFlow::Continue(())
         })?;
         Ok(n)
+    }
+
+    /// Returns the sum of the numbers at the path of a column of whole numbers ([`crate::Type::Integer`]) of all records
+    /// that satisfy a condition; a record without a number adds nothing.
+    pub fn sum(&mut self, kind: &'static Kind, filter: &Expr, path: &Path) -> Result<i64> {
+        Scan::of(self, kind, &Query::filter(filter.clone()))?.sum(self, path)
     }
 
     /// Returns how often the values of each of `facets` occur in the records that satisfy a condition, each list by

@@ -1,8 +1,10 @@
 //! Sets of texts by which records are joined, known by hashes of 64 bits.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 /// A set of texts, of any number, for [`crate::Expr::Joined`].
@@ -39,6 +41,15 @@ impl JoinKeys {
 impl fmt::Debug for JoinKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} keys", self.len())
+    }
+}
+
+/// Returns the text by which a value is joined: a text itself, a whole number as its digits.
+pub(crate) fn join_text(value: &Json) -> Option<Cow<'_, str>> {
+    match value {
+        Json::String(text) => Some(Cow::Borrowed(text)),
+        Json::Number(number) => number.as_i64().map(|it| Cow::Owned(it.to_string())),
+        _ => None,
     }
 }
 

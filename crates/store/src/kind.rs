@@ -36,8 +36,9 @@ pub struct Kind {
     /// Lists that can be browsed, see [`View::browse`](crate::View::browse); a kind with any has a search index. Not
     /// for kinds whose records have classes.
     pub lists: &'static [Listing],
-    /// Dotted paths of texts by which records are joined with those of other kinds ([`crate::Expr::Joined`]), such as an
-    /// id and the paths that hold another record's id; each is a column of the search index.
+    /// Dotted paths of texts or whole numbers by which records are joined with those of other kinds
+    /// ([`crate::Expr::Joined`]), such as an id and the paths that hold another record's id; each is a column of the
+    /// search index.
     pub joins: &'static [&'static str],
     /// Identifiers of the record that are valid across kinds (DOI, barcode, …).
     pub identifiers: &'static [Identifier],

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use crate::Path;
-use crate::eval::{any_value, each_text};
-use crate::join_keys::join_hash;
+use crate::eval::any_value;
+use crate::join_keys::{join_hash, join_text};
 
 /// Records by which others are grouped: texts, each with the number of the record that it leads to.
 #[derive(Debug, Clone, Default)]
@@ -57,10 +57,13 @@ impl Owners {
     }
 }
 
-/// Returns the hashes of the texts at a path.
+/// Returns the hashes of the texts and whole numbers at a path.
 pub(crate) fn join_hashes(body: &Json, path: &Path) -> BTreeSet<i64> {
     let mut hashes = BTreeSet::new();
-    each_text(body, path, |it| hashes.extend([join_hash(it)]));
+    any_value(body, path.as_steps(), &mut |value| {
+        hashes.extend(join_text(value).map(|it| join_hash(&it)));
+        false
+    });
     hashes
 }
 

@@ -140,7 +140,7 @@ pub enum Expr {
     Text(TextQuery),
     /// The id of the record is one of these.
     Ids(Vec<String>),
-    /// The text, or one of the list, is one of these, of which there may be millions.
+    /// The text or whole number, or one of the list, is one of these, of which there may be millions.
     Joined(Path, JoinKeys),
 }
 

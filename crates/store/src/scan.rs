@@ -5,6 +5,7 @@ mod filter;
 mod indexed;
 mod lead;
 mod sorting;
+mod sums;
 mod values;
 
 use std::ops::ControlFlow;

@@ -11,7 +11,7 @@ use super::Snapshot;
 use super::changes::{DATABASE_IDENTITY, n_members_sql};
 use super::condition::{Segment, failed};
 use super::first_rows::FirstRows;
-use super::layout::{KEY, MEMBERS, facet_name};
+use super::layout::{KEY, MEMBERS, column_name, facet_name};
 use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
 use super::remembered::{Changed, Records, Tail, TailRow};
@@ -19,6 +19,7 @@ use super::set::Set;
 use super::terms;
 use super::values::each_value;
 use super::words::Words;
+use crate::cell::Cell;
 use crate::classes::ClassSet;
 use crate::document::{Taken, searched_text_of};
 use crate::eval::matches_with;
@@ -329,7 +330,7 @@ impl Tail {
     }
 }
 
-pub(super) fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {
+pub(crate) fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {
     serde_json::from_slice(bytes).map_err(|error| damaged(kind, id, &error))
 }
 
@@ -451,6 +452,20 @@ impl Found<'_> {
             each_value(&column, set, |_, of_record| n += of_record);
         }
         Ok(n.cast_unsigned())
+    }
+
+    /// Returns the sum of the values of a column of whole numbers, which holds one for each record.
+    pub(crate) fn sum(&self, place: usize) -> Result<i64> {
+        let of_tail = self.tail.iter().map(|it| match it.taken.cells[place] {
+            Cell::Int(number) => number,
+            _ => 0,
+        });
+        let mut sum: i64 = of_tail.sum();
+        for (segment, set) in &self.segments {
+            let column = segment.reader().fast_fields().i64(&column_name(place))?;
+            each_value(&column, set, |_, number| sum += number);
+        }
+        Ok(sum)
     }
 
     /// Returns the counts of each facet, by descending value; facets that are not declared have none.

@@ -37,9 +37,10 @@ impl World {
             } else {
                 json!([format!("tag {}", n % 13), "every"])
             };
+            let number = if n % 4 == 0 { json!((n % 10).to_string()) } else { json!(n % 10) };
             (
                 format!("l{n}"),
-                json!({"folderId": format!("f{}", n * 3 % (2 * N_BOXES)), "tags": tags, "n": n % 10}),
+                json!({"folderId": format!("f{}", n * 3 % (2 * N_BOXES)), "tags": tags, "n": number}),
             )
         });
         Self([boxes.collect(), folders.collect(), leaves.collect()])
@@ -137,6 +138,19 @@ fn check(tenant: &Tenant, world: &World, engine: &str) {
         });
         let of_folders = ["place", "isOpen", "none"].map(|path| world.counts(&boxes, 1, path)).to_vec();
         assert_eq!(found, (of_folders, vec![world.counts(&boxes, 2, "tags")]), "{engine} {of_boxes:?}");
+        // By a whole number on one side, and the same number or its digits on the other.
+        let sizes: BTreeSet<String> = world.0[0]
+            .values()
+            .filter(|it| matches(&of_boxes, it))
+            .map(|it| it["size"].to_string())
+            .collect();
+        let of_size = |it: &Json| sizes.contains(it["n"].to_string().trim_matches('"'));
+        let leaves = world.0[2].iter().filter(|it| of_size(it.1)).map(|it| it.0.clone());
+        let found = read(tenant, |view| {
+            let keys = view.join_keys(&BOX, &of_boxes, &"size".into())?;
+            ids(view, &LEAF, Expr::Joined("n".into(), keys))
+        });
+        assert_eq!(found, Vec::from_iter(leaves), "{engine} {of_boxes:?}");
     }
 }
 

@@ -81,10 +81,11 @@ fn entries(body: &Value, list: &str, visit: &mut dyn FnMut(ListEntry)) {
 
 /// Kinds that are joined: boxes, of which folders name one and leaves name a folder.
 pub(crate) static BOX: Kind =
-    Kind { id_path: Some("id"), search: Search::Folded, joins: &["id"], ..Kind::named("box") };
+    Kind { id_path: Some("id"), search: Search::Folded, joins: &["id", "size"], ..Kind::named("box") };
 pub(crate) static FOLDER: Kind =
     Kind { id_path: Some("id"), search: Search::Folded, joins: &["id", "boxId"], ..Kind::named("folder") };
-pub(crate) static LEAF: Kind = Kind { search: Search::Folded, joins: &["folderId"], ..Kind::named("leaf") };
+pub(crate) static LEAF: Kind =
+    Kind { search: Search::Folded, joins: &["folderId", "n"], ..Kind::named("leaf") };
 
 /// A kind with unique values.
 pub(crate) static USER: Kind = Kind {
