@@ -214,3 +214,15 @@ pub(crate) fn put(txn: &mut Txn<'_>, collection: &Collection) -> Result<(), ApiE
 pub(crate) fn children(view: &mut View<'_>, id: i64) -> Result<Vec<Collection>, ApiError> {
     stored::find_by(view, &COLLECTION, "parent", id)
 }
+
+/// Returns a collection and all below it.
+pub(crate) fn below(view: &mut View<'_>, id: i64) -> Result<Vec<i64>, ApiError> {
+    let (mut found, mut waiting) = (vec![id], vec![id]);
+    while let Some(id) = waiting.pop() {
+        for child in children(view, id)? {
+            found.push(child.id);
+            waiting.push(child.id);
+        }
+    }
+    Ok(found)
+}

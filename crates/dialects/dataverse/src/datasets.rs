@@ -62,6 +62,7 @@ pub(crate) static DATASET: Kind = Kind {
     facets: &[Facet::values("publicationDate")],
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
     search: Search::Declared,
+    joins: &["id", "owner"],
     ..Kind::named("dataverse_dataset")
 };
 

@@ -35,7 +35,7 @@ pub(crate) mod types;
 pub(crate) mod unzip;
 pub(crate) mod variables;
 
-use pinakes_store::{Expr, Query, Txn, View};
+use pinakes_store::{Expr, Txn, View};
 use serde_json::Value;
 
 use crate::asker::Asker;
@@ -279,16 +279,14 @@ pub(crate) fn has_restricted(view: &mut View<'_>, dataset: i64, ordinal: i64) ->
 
 /// Returns the size of all files of a dataset in bytes, including the originals of tables.
 pub(crate) fn used_bytes(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiError> {
-    let mut sum = 0;
-    let mut fault = None;
-    view.for_each(&DATA_FILE, &Query::filter(Expr::Is("dataset".into(), dataset.into())), |record| {
-        match stored::parsed::<DataFile>(&record) {
-            Ok(file) => sum += file.size + file.original.map_or(0, |it| it.size),
-            Err(error) => fault = Some(error),
-        }
-        std::ops::ControlFlow::Continue(())
-    })?;
-    fault.map_or(Ok(sum), Err)
+    bytes_of(view, &Expr::Is("dataset".into(), dataset.into()))
+}
+
+/// Returns the size of the data files that satisfy a condition in bytes, including the originals of tables.
+pub(crate) fn bytes_of(view: &mut View<'_>, filter: &Expr) -> Result<u64, ApiError> {
+    let of_files = view.sum(&DATA_FILE, filter, &"size".into())?;
+    let of_originals = view.sum(&DATA_FILE, filter, &"original.size".into())?;
+    Ok(of_files.saturating_add(of_originals).unsigned_abs())
 }
 
 /// Assigns the changes of a draft, which replaces the current release, to the ordinal of that release.

@@ -1,6 +1,6 @@
 //! Stored grants: permissions by name, the places at which they apply, the roles of an assignee there.
 
-use pinakes_store::{Column, Expr, Index, Kind, Type, View};
+use pinakes_store::{Column, Expr, Index, JoinKeys, Kind, Query, Search, Type, View};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ApiError;
@@ -19,6 +19,8 @@ pub(crate) static GRANT: Kind = Kind {
         },
     ],
     indexes: &[Index::on(&["object"]), Index::on(&["assignee"])],
+    search: Search::Declared,
+    joins: &["object"],
     ..Kind::named("dataverse_grant")
 };
 
@@ -155,6 +157,41 @@ pub(crate) fn grants_on(view: &mut View<'_>, object: i64) -> Result<Vec<Grant>, 
 
 /// Returns all grants to any of these assignees.
 pub(crate) fn grants_to(view: &mut View<'_>, assignees: &[String]) -> Result<Vec<Grant>, ApiError> {
-    let values = assignees.iter().map(|it| it.as_str().into()).collect();
-    stored::find(view, &GRANT, &pinakes_store::Query::filter(Expr::In("assignee".into(), values)))
+    stored::find(view, &GRANT, &Query::filter(is_to(assignees)))
+}
+
+/// Returns at most so many grants to any of these assignees.
+pub(crate) fn some_grants_to(
+    view: &mut View<'_>,
+    assignees: &[String],
+    limit: u64,
+) -> Result<Vec<Grant>, ApiError> {
+    stored::find(view, &GRANT, &Query::filter(is_to(assignees)).window(0, limit))
+}
+
+/// Returns the grants of any of these roles to any of these assignees.
+pub(crate) fn grants_of(
+    view: &mut View<'_>,
+    assignees: &[String],
+    roles: &[i64],
+) -> Result<Vec<Grant>, ApiError> {
+    stored::find(view, &GRANT, &Query::filter(is_to(assignees).and(is_of(roles))))
+}
+
+/// Returns the numbers of the objects on which any of these assignees has any of these roles; there may be as many as
+/// there are datasets.
+pub(crate) fn objects_of(
+    view: &mut View<'_>,
+    assignees: &[String],
+    roles: &[i64],
+) -> Result<JoinKeys, ApiError> {
+    Ok(view.join_keys(&GRANT, &is_to(assignees).and(is_of(roles)), &"object".into())?)
+}
+
+fn is_to(assignees: &[String]) -> Expr {
+    Expr::In("assignee".into(), assignees.iter().map(|it| it.as_str().into()).collect())
+}
+
+fn is_of(roles: &[i64]) -> Expr {
+    Expr::In("roles.role".into(), roles.iter().map(|it| (*it).into()).collect())
 }

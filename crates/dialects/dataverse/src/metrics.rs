@@ -235,14 +235,7 @@ fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
 fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, ApiError> {
     let Some(alias) = alias else { return Ok(None) };
     let top = collections::find(view, alias)?;
-    let (mut found, mut waiting) = (vec![top.id], vec![top.id]);
-    while let Some(id) = waiting.pop() {
-        for child in collections::children(view, id)? {
-            found.push(child.id);
-            waiting.push(child.id);
-        }
-    }
-    Ok(Some(found))
+    collections::below(view, top.id).map(Some)
 }
 
 async fn total(call: Call) -> Answer {

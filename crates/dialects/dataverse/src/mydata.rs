@@ -1,24 +1,26 @@
 //! Objects on which the caller has a role: `/api/mydata/retrieve` (section 7 of the contract). Its envelope differs
-//! from the usual one.
+//! from the usual one. The objects are found among the documents of the search.
 
 use http::StatusCode;
-use pinakes_store::{View, Weight};
+use pinakes_store::{Direction, Expr, Query, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::app::Call;
+use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
-use crate::citation::Cited;
-use crate::collections::{self, Collection};
-use crate::datasets::show::publisher;
-use crate::datasets::{self, DATASET, Dataset, State, Version, version};
+use crate::datasets::DATASET;
 use crate::error::{Answer, ApiError};
 use crate::grants::{self, Permission};
 use crate::groups::membership;
 use crate::routing::Routes;
-use crate::{envelope, permissions, roles, stored, users};
+use crate::search::document::DOCUMENT;
+use crate::search::query::facet_value;
+use crate::search::show::{self, Shows};
+use crate::search::visible;
+use crate::{envelope, permissions, roles, search, users};
 
-/// Items per page.
-const PAGE_ITEMS: usize = 10;
+/// Items per page, and their maximum number.
+const PAGE_ITEMS: u64 = 10;
+const MOST_ITEMS: u64 = 1_000;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -53,11 +55,68 @@ async fn owner(call: &Call) -> Result<Result<Asker, String>, ApiError> {
     })
 }
 
-/// A found object, with its sort and filter values.
-struct Found {
-    changed: String,
-    status: &'static str,
-    item: Value,
+/// The types of objects: (name in requests, name in documents, name in counts).
+const TYPES: [(&str, &str, &str); 3] = [
+    ("Dataverse", "dataverses", "dataverses_count"),
+    ("Dataset", "datasets", "datasets_count"),
+    ("DataFile", "files", "files_count"),
+];
+/// The statuses of publication: (name, name in counts).
+const STATUSES: [(&str, &str); 5] = [
+    ("Published", "published_count"),
+    ("Unpublished", "unpublished_count"),
+    ("Draft", "draft_count"),
+    ("In Review", "in_review_count"),
+    ("Deaccessioned", "deaccessioned_count"),
+];
+/// Permissions of which one makes a role on a collection concern its datasets.
+const OF_DATASETS: [Permission; 3] =
+    [Permission::ViewUnpublishedDataset, Permission::EditDataset, Permission::PublishDataset];
+/// The permission that makes a role on a collection or dataset concern the files.
+const OF_FILES: Permission = Permission::DownloadFile;
+
+/// Parameters of a request.
+struct Wanted {
+    roles: Vec<i64>,
+    /// Types, as documents name them.
+    types: Vec<&'static str>,
+    states: Vec<String>,
+    term: String,
+    page: u64,
+    per_page: u64,
+    shows: Shows,
+}
+
+impl Wanted {
+    fn of(call: &Call) -> Result<Self, ApiError> {
+        let asked: Vec<&str> = call.query.all("dvobject_types").collect();
+        let types = TYPES.iter().filter(|it| asked.iter().any(|name| name.eq_ignore_ascii_case(it.0)));
+        let number = |name: &str| -> Result<Option<u64>, ApiError> {
+            Ok(call.query.number(name)?.and_then(|it| u64::try_from(it).ok()).filter(|it| *it != 0))
+        };
+        Ok(Self {
+            roles: call.query.all("role_ids").filter_map(|it| it.parse().ok()).collect(),
+            types: types.map(|it| it.1).collect(),
+            states: call.query.all("published_states").map(str::to_owned).collect(),
+            term: call.query.filled("mydata_search_term").unwrap_or("*").to_owned(),
+            page: number("selected_page")?.unwrap_or(1),
+            per_page: number("per_page")?.unwrap_or(PAGE_ITEMS).min(MOST_ITEMS),
+            shows: Shows {
+                entity_ids: true,
+                collections: call.query.is_true("show_collections"),
+                ..Shows::default()
+            },
+        })
+    }
+}
+
+/// What was found.
+struct Page {
+    role_names: Vec<String>,
+    items: Vec<Value>,
+    n_all: u64,
+    n_by_type: Map<String, Value>,
+    n_by_status: Map<String, Value>,
 }
 
 async fn retrieve(call: Call) -> Answer {
@@ -65,77 +124,126 @@ async fn retrieve(call: Call) -> Answer {
         Ok(asker) => asker,
         Err(message) => return failed(message),
     };
-    let wanted_roles: Vec<i64> = call.query.all("role_ids").filter_map(|it| it.parse().ok()).collect();
-    let types: Vec<String> = call.query.all("dvobject_types").map(str::to_owned).collect();
-    let states: Vec<String> = call.query.all("published_states").map(str::to_owned).collect();
-    let term = call.query.filled("mydata_search_term").unwrap_or_default().to_lowercase();
-    let page = call.query.number("selected_page")?.unwrap_or(1).max(1);
-    let per_page =
-        call.query.number("per_page")?.and_then(|it| usize::try_from(it).ok()).filter(|it| 0 < *it);
-    let per_page = per_page.unwrap_or(PAGE_ITEMS).min(1000);
-    if types.is_empty() {
+    let wanted = Wanted::of(&call)?;
+    if wanted.types.is_empty() {
         return failed("No results. Please select one of Dataverses, Datasets, Files.");
     }
-    let site_url = call.site_url();
-    let shows_holders = call.query.is_true("show_collections");
-    let (asked_roles, asked_types) = (wanted_roles.clone(), types.clone());
-    let find = move |view: &mut View<'_>| -> Result<(Vec<String>, Vec<Found>), ApiError> {
-        let mut names = vec![asker.identifier()];
-        names.extend(membership::of(view, &asker)?);
-        let grants = grants::grants_to(view, &names)?;
-        let role_names: Vec<String> = names_of(view, &asked_roles)?;
-        let mut found = Finder::new(&site_url, &asked_types);
-        found.shows_holders = shows_holders;
-        for grant in &grants {
-            for assigned in &grant.roles {
-                if asked_roles.contains(&assigned.role) {
-                    let held = roles::permissions_of(view, assigned.role)?;
-                    found.take(view, grant.object, &held)?;
-                }
-            }
-        }
-        Ok((role_names, found.all))
-    };
-    let (role_names, mut found) = call.db().read(Weight::Scan, find).await?;
-    if wanted_roles.is_empty() {
+    if wanted.roles.is_empty() {
         return nothing("Sorry, you have no assigned roles.");
     }
-    found.retain(|it| {
-        let text = it.item["name"].as_str().unwrap_or_default().to_lowercase();
-        (states.is_empty() || states.iter().any(|state| state == it.status)) && text.contains(&term)
-    });
-    if found.is_empty() {
-        let which = if role_names.len() == 1 { "this role" } else { "these roles" };
-        return nothing(format!("Sorry, nothing was found for {which}: {}", role_names.join(", ")));
-    }
-    found.sort_by(|a, b| b.changed.cmp(&a.changed).then_with(|| entity(b).cmp(&entity(a))));
-    let n_all = found.len();
-    let page = usize::try_from(page).unwrap_or(1);
-    let start = (page - 1).saturating_mul(per_page);
-    let count = |ty: &str| found.iter().filter(|it| it.item["type"] == ty).count();
-    let mut statuses = Map::new();
-    for it in &found {
-        let key = format!("{}_count", it.status.to_lowercase().replace(' ', "_"));
-        let n = statuses.get(&key).and_then(Value::as_u64).unwrap_or(0);
-        statuses.insert(key, (n + 1).into());
+    let term = search::parse(&wanted.term, call.app.now_ms());
+    let term = term.map_err(|error| ApiError::bad_request(format!("Search Syntax Error: {error}")))?.filter;
+    let (app, site_url) = (call.app.clone(), call.site_url());
+    let (states, shown_term) = (wanted.states.clone(), wanted.term.clone());
+    let (page, per_page) = (wanted.page, wanted.per_page);
+    let find = move |view: &mut View<'_>| found(view, &app, &asker, &site_url, &wanted, &term);
+    let found = call.db().read(Weight::Scan, find).await?;
+    if found.n_all == 0 {
+        let which = if found.role_names.len() == 1 { "this role" } else { "these roles" };
+        return nothing(format!("Sorry, nothing was found for {which}: {}", found.role_names.join(", ")));
     }
     let body = json!({"success": true, "data": {
-        "pagination": pagination(n_all, page, per_page),
-        "items": found.iter().skip(start).take(per_page).map(|it| it.item.clone()).collect::<Vec<Value>>(),
-        "total_count": n_all,
-        "start": start,
-        "search_term": if term.is_empty() { "*" } else { term.as_str() },
-        "dvobject_counts": {
-            "dataverses_count": count("dataverse"), "datasets_count": count("dataset"), "files_count": count("file"),
-        },
-        "pubstatus_counts": statuses,
-        "selected_filters": {"publication_statuses": states, "role_names": role_names},
+        "pagination": pagination(found.n_all, page, per_page),
+        "items": found.items,
+        "total_count": found.n_all,
+        "start": (page - 1).saturating_mul(per_page),
+        "search_term": shown_term,
+        "dvobject_counts": found.n_by_type,
+        "pubstatus_counts": found.n_by_status,
+        "selected_filters": {"publication_statuses": states, "role_names": found.role_names},
     }});
     Ok(envelope::raw_json(StatusCode::OK, &body))
 }
 
-fn entity(found: &Found) -> i64 {
-    found.item["entity_id"].as_i64().unwrap_or_default()
+fn found(
+    view: &mut View<'_>,
+    app: &Dataverse,
+    asker: &Asker,
+    site_url: &str,
+    wanted: &Wanted,
+    term: &Expr,
+) -> Result<Page, ApiError> {
+    let is_status =
+        |name: &str| Expr::Is("facetValues".into(), facet_value("publicationStatus", name).into());
+    let mut filter = concerned(view, asker, wanted)?.and(term.clone());
+    if !wanted.states.is_empty() {
+        filter = filter.and(Expr::Or(wanted.states.iter().map(|it| is_status(it)).collect()));
+    }
+    let mut count = |more: Expr| view.count(&DOCUMENT, &filter.clone().and(more));
+    let n_all = count(Expr::All)?;
+    let (mut n_by_type, mut n_by_status) = (Map::new(), Map::new());
+    for (_, ty, name) in TYPES {
+        n_by_type.insert(name.to_owned(), count(Expr::Is("type".into(), ty.into()))?.into());
+    }
+    for (status, name) in STATUSES {
+        let n = count(is_status(status))?;
+        if n != 0 {
+            n_by_status.insert(name.to_owned(), n.into());
+        }
+    }
+    let start = (wanted.page - 1).saturating_mul(wanted.per_page);
+    let query = Query::filter(filter).sorted("date", Direction::Descending).window(start, wanted.per_page);
+    let mut items = Vec::new();
+    for record in view.find(&DOCUMENT, &query)? {
+        let document = record.json()?;
+        if let Some(mut item) = show::item(view, app, asker, site_url, &document, &wanted.shows)? {
+            add_state(&mut item, &document);
+            items.push(item);
+        }
+    }
+    Ok(Page { role_names: names_of(view, &wanted.roles)?, items, n_all, n_by_type, n_by_status })
+}
+
+/// Adds what this list tells of a result beside the search.
+fn add_state(item: &mut Value, document: &Value) {
+    let statuses: Vec<&str> =
+        document["facetValues"].as_array().into_iter().flatten().filter_map(status_of).collect();
+    let has = |name: &str| statuses.contains(&name);
+    let states = [
+        ("is_published", has("Published")),
+        ("is_unpublished_state", has("Unpublished")),
+        ("is_draft_state", has("Draft")),
+        ("is_in_review_state", has("In Review")),
+        ("is_deaccesioned", has("Deaccessioned")),
+    ];
+    for (name, is_so) in states {
+        item[name] = is_so.into();
+    }
+    item["date_to_display_on_card"] = document["date"].clone();
+    item["publication_statuses"] = statuses.into();
+}
+
+/// Returns the status of publication that a facet value says.
+fn status_of(facet: &Value) -> Option<&str> {
+    facet.as_str()?.strip_prefix(&facet_value("publicationStatus", ""))
+}
+
+/// Returns the condition on documents of objects that the wanted roles concern: those on which they are assigned, the
+/// datasets in such a collection, the files in such a collection or dataset.
+fn concerned(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> Result<Expr, ApiError> {
+    let mut names = vec![asker.identifier()];
+    names.extend(membership::of(view, asker)?);
+    let (mut of_datasets, mut of_files) = (Vec::new(), Vec::new());
+    for role in &wanted.roles {
+        let held = roles::permissions_of(view, *role)?;
+        of_datasets.extend(OF_DATASETS.iter().any(|it| held.contains(it)).then_some(*role));
+        of_files.extend(held.contains(&OF_FILES).then_some(*role));
+    }
+    let assigned = grants::objects_of(view, &names, &wanted.roles)?;
+    let with_datasets = grants::objects_of(view, &names, &of_datasets)?;
+    let with_files = grants::objects_of(view, &names, &of_files)?;
+    let datasets =
+        view.join_keys(&DATASET, &Expr::Joined("owner".into(), with_files.clone()), &"id".into())?;
+    let is_assigned = Expr::Joined("entity".into(), assigned);
+    let is_in = |keys| Expr::Joined("parent".into(), keys);
+    let of_type = |ty: &str| match ty {
+        "dataverses" => is_assigned.clone(),
+        "datasets" => Expr::Or(vec![is_assigned.clone(), is_in(with_datasets.clone())]),
+        _ => Expr::Or(vec![is_assigned.clone(), is_in(with_files.clone()), is_in(datasets.clone())]),
+    };
+    let types = wanted.types.iter().map(|ty| Expr::Is("type".into(), (*ty).into()).and(of_type(ty)));
+    let types: Vec<Expr> = types.collect();
+    Ok(Expr::Or(types).and(visible::visible(view, asker)?))
 }
 
 fn names_of(view: &mut View<'_>, ids: &[i64]) -> Result<Vec<String>, ApiError> {
@@ -146,165 +254,17 @@ fn names_of(view: &mut View<'_>, ids: &[i64]) -> Result<Vec<String>, ApiError> {
     Ok(names)
 }
 
-fn pagination(n_all: usize, page: usize, per_page: usize) -> Value {
+fn pagination(n_all: u64, page: u64, per_page: u64) -> Value {
     let n_pages = n_all.div_ceil(per_page);
     json!({
         "isNecessary": 1 < n_pages, "numResults": n_all, "numResultsString": n_all.to_string(),
         "docsPerPage": per_page, "selectedPageNumber": page, "pageCount": n_pages,
         "hasPreviousPageNumber": 1 < page, "previousPageNumber": page.saturating_sub(1).max(1),
         "hasNextPageNumber": page < n_pages, "nextPageNumber": (page + 1).min(n_pages.max(1)),
-        "startCardNumber": (page - 1).saturating_mul(per_page) + usize::from(n_all != 0),
+        "startCardNumber": (page - 1).saturating_mul(per_page) + u64::from(n_all != 0),
         "endCardNumber": page.saturating_mul(per_page).min(n_all),
-        "pageNumberList": (1..=n_pages).collect::<Vec<usize>>(),
+        "pageNumberList": (1..=n_pages).collect::<Vec<u64>>(),
     })
-}
-
-/// Collects collections and datasets, each once.
-struct Finder<'f> {
-    site_url: &'f str,
-    collections: bool,
-    datasets: bool,
-    /// Whether datasets are listed with the collections that contain them.
-    shows_holders: bool,
-    seen: Vec<i64>,
-    all: Vec<Found>,
-}
-
-impl<'f> Finder<'f> {
-    fn new(site_url: &'f str, types: &[String]) -> Self {
-        let has = |name: &str| types.iter().any(|it| it.eq_ignore_ascii_case(name));
-        Self {
-            site_url,
-            collections: has("Dataverse"),
-            datasets: has("Dataset"),
-            shows_holders: false,
-            seen: Vec::new(),
-            all: Vec::new(),
-        }
-    }
-
-    /// Adds an object on which a role is assigned; for a collection also its datasets, if the role concerns datasets.
-    fn take(&mut self, view: &mut View<'_>, object: i64, held: &[Permission]) -> Result<(), ApiError> {
-        let Some(collection) = collections::by_id(view, object)? else {
-            if let Some(dataset) = datasets::by_id(view, object)? {
-                self.take_dataset(view, &dataset)?;
-            }
-            return Ok(());
-        };
-        if self.collections && !self.seen.contains(&collection.id) {
-            self.seen.push(collection.id);
-            self.all.push(self.collection(view, &collection)?);
-        }
-        let is_about_datasets = held.contains(&Permission::ViewUnpublishedDataset)
-            || held.contains(&Permission::EditDataset)
-            || held.contains(&Permission::PublishDataset);
-        if is_about_datasets && self.datasets {
-            for dataset in stored::find_by::<Dataset>(view, &DATASET, "owner", collection.id)? {
-                self.take_dataset(view, &dataset)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn collection(&self, view: &mut View<'_>, it: &Collection) -> Result<Found, ApiError> {
-        let status = if it.is_released() { "Published" } else { "Unpublished" };
-        let parent = match it.parent {
-            Some(parent) => Some(collections::named_by_record(view, parent)?),
-            None => None,
-        };
-        let item = envelope::object(json!({
-            "name": it.name,
-            "type": "dataverse",
-            "url": format!("{}/dataverse/{}", self.site_url, it.alias),
-            "identifier": it.alias,
-            "description": it.description,
-            "published_at": it.publication_date.as_deref().unwrap_or(&it.creation_date),
-            "publicationStatuses": [status],
-            "affiliation": it.affiliation,
-            "parentDataverseName": parent.as_ref().map(|it| it.name.clone()),
-            "parentDataverseIdentifier": parent.as_ref().map(|it| it.alias.clone()),
-            "entity_id": it.id,
-            "is_published": it.is_released(),
-            "is_draft_state": false,
-        }));
-        let changed = it.publication_date.clone().unwrap_or_else(|| it.creation_date.clone());
-        Ok(Found { changed, status, item: item.into() })
-    }
-
-    fn take_dataset(&mut self, view: &mut View<'_>, dataset: &Dataset) -> Result<(), ApiError> {
-        if !self.datasets || self.seen.contains(&dataset.id) {
-            return Ok(());
-        }
-        self.seen.push(dataset.id);
-        let ids = [dataset.draft.as_ref().map(|it| it.version), dataset.last.as_ref().map(|it| it.version)];
-        for id in ids.into_iter().flatten() {
-            let version = version::of_dataset(view, dataset, id)?;
-            self.all.push(self.dataset(view, dataset, &version)?);
-        }
-        Ok(())
-    }
-
-    fn dataset(&self, view: &mut View<'_>, dataset: &Dataset, version: &Version) -> Result<Found, ApiError> {
-        let owner = collections::named_by_record(view, dataset.owner)?;
-        let is_in_review = dataset.locks.iter().any(|it| it.lock_type == "InReview");
-        let status = match version.state {
-            State::Draft if is_in_review => "In Review",
-            State::Draft => "Draft",
-            State::Released => "Published",
-            State::Deaccessioned => "Deaccessioned",
-        };
-        let mut statuses = vec![status];
-        if version.state == State::Draft && dataset.last.is_none() {
-            statuses.push("Unpublished");
-        }
-        let cited = Cited::of(dataset, version, &publisher(view)?);
-        let mut holders = Vec::new();
-        if self.shows_holders {
-            holders.push(owner.clone());
-            for link in crate::links::of(view, dataset.id)? {
-                holders.extend(collections::by_id(view, link.collection)?);
-            }
-        }
-        let holders = holders.iter().map(|it| json!({"id": it.id, "name": it.name, "alias": it.alias}));
-        let holders: Vec<Value> = holders.collect();
-        // A minor version is sorted by the date of its major one.
-        let dated = match (version.number, version.minor) {
-            (Some(number), Some(minor)) if minor != 0 => version::newest_first(view, dataset)?
-                .into_iter()
-                .find(|it| it.number == Some(number) && it.minor == Some(0))
-                .and_then(|it| it.release_time),
-            _ => None,
-        };
-        let item = envelope::object(json!({
-            "name": cited.title,
-            "type": "dataset",
-            "url": dataset.persistent_url(),
-            "global_id": dataset.pid,
-            "published_at": version.release_time.as_deref().unwrap_or(&version.create_time),
-            "publisher": owner.name,
-            "citationHtml": cited.html(),
-            "identifier_of_dataverse": owner.alias,
-            "name_of_dataverse": owner.name,
-            "citation": cited.text(),
-            "publicationStatuses": statuses,
-            "storageIdentifier": dataset.storage_identifier,
-            "versionId": version.id,
-            "versionState": version.state.name(),
-            "majorVersion": version.number,
-            "minorVersion": version.minor,
-            "createdAt": version.create_time,
-            "updatedAt": version.last_update_time,
-            "authors": cited.authors,
-            "collections": (!holders.is_empty()).then_some(holders),
-            "entity_id": dataset.id,
-            "is_draft_state": version.state == State::Draft,
-            "is_published": version.state == State::Released,
-            "date_to_display_on_card": version.last_update_time,
-        }));
-        let changed = dated.or_else(|| version.release_time.clone());
-        let changed = changed.unwrap_or_else(|| version.last_update_time.clone());
-        Ok(Found { changed, status, item: item.into() })
-    }
 }
 
 /// Lists the collections to which the caller may add datasets.

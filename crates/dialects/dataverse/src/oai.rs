@@ -3,6 +3,7 @@
 //! A set is a search. Exporting a set records which published datasets the search finds: those become its members. A
 //! member whose dataset is no longer published stays as a deleted record.
 
+mod list;
 pub(crate) mod members;
 mod provider;
 
@@ -39,6 +40,8 @@ fn set_json(set: &Set) -> Value {
     json!({"name": set.name, "definition": set.definition, "description": set.description, "version": 1})
 }
 
+/// Members stored in one transaction.
+const BATCH: usize = 500;
 /// Maximum number of characters of a set's name.
 const NAME_CHARACTERS: usize = 30;
 
@@ -158,6 +161,10 @@ async fn set_datasets(call: Call) -> Answer {
 async fn export_set(call: Call) -> Answer {
     let set = named(&call).await?;
     let (now, name) = (call.app.now(), set.name.clone());
-    call.db().write(move |txn: &mut Txn<'_>| members::refresh(txn, &set, &now)).await?;
+    let changed = call.db().read(Weight::Scan, move |view| members::changed(view, &set, &now)).await?;
+    for part in changed.chunks(BATCH) {
+        let (part, set) = (part.to_vec(), name.clone());
+        call.db().write(move |txn: &mut Txn<'_>| members::put(txn, &set, &part)).await?;
+    }
     envelope::message(format!("OAI Set {name} exported"))
 }

@@ -95,15 +95,14 @@ pub(crate) fn collections_with(
     }
     let mut names = asker::own_names(asker);
     names.extend(membership::of(view, asker)?);
-    let mut found: BTreeSet<i64> = BTreeSet::new();
-    for grant in grants::grants_to(view, &names)? {
-        for assigned in &grant.roles {
-            let held = roles::permissions_of(view, assigned.role)?;
-            if permission.is_none_or(|it| held.contains(&it)) {
-                found.insert(grant.object);
-            }
+    let grants = match permission {
+        Some(it) => {
+            let roles = roles::with_any_of(view, &[it])?;
+            grants::grants_of(view, &names, &roles)?
         }
-    }
+        None => grants::grants_to(view, &names)?,
+    };
+    let found: BTreeSet<i64> = grants.into_iter().map(|it| it.object).collect();
     let mut list = Vec::new();
     for id in found {
         list.extend(collections::by_id(view, id)?);

@@ -1,13 +1,13 @@
 //! The metadata blocks of a tenant: the shipped ones, and those loaded since.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pinakes_http::Db;
 use pinakes_store::{Direction, Expr, Kind, Query, View, Weight};
 use serde_json::Value;
 
-use crate::blocks::{FieldKind, Registry};
+use crate::blocks::Registry;
 use crate::error::ApiError;
 
 /// Changes of the metadata blocks, by number: body `{"order": 11, "tsv": "…"}` for a table, `{"order": 12, "field":
@@ -46,34 +46,28 @@ impl Registries {
     }
 }
 
-/// Returns the names of fields that hold mail addresses, in the shipped blocks and in those loaded since. They are
-/// excluded from the search index.
-pub(crate) fn mail_fields(view: &mut View<'_>) -> Result<Arc<HashSet<String>>, ApiError> {
-    static SHIPPED: LazyLock<Arc<HashSet<String>>> = LazyLock::new(|| Arc::new(mails(&Registry::shipped())));
+/// Returns the registry that a snapshot has: the shipped blocks and those loaded since.
+pub(crate) fn of_view(view: &mut View<'_>) -> Result<Arc<Registry>, ApiError> {
+    static SHIPPED: LazyLock<Arc<Registry>> = LazyLock::new(|| Arc::new(Registry::shipped()));
     // For the most recently used tables, so that a deposit need not parse all of them again.
-    static LAST: Mutex<Option<MailFields>> = Mutex::new(None);
+    static LAST: Mutex<Option<Loaded>> = Mutex::new(None);
     let sources = sources(view)?;
     if sources.is_empty() {
         return Ok(Arc::clone(&SHIPPED));
     }
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(it) = last.as_ref().filter(|it| it.sources == sources) {
-        return Ok(Arc::clone(&it.names));
+        return Ok(Arc::clone(&it.registry));
     }
-    let names = Arc::new(mails(&built(&sources)));
-    *last = Some(MailFields { sources, names: Arc::clone(&names) });
-    Ok(names)
+    let registry = Arc::new(built(&sources));
+    *last = Some(Loaded { sources, registry: Arc::clone(&registry) });
+    Ok(registry)
 }
 
-/// The fields that hold mail addresses, for a list of loaded tables.
-struct MailFields {
+/// The registry of a list of loaded tables.
+struct Loaded {
     sources: Vec<Value>,
-    names: Arc<HashSet<String>>,
-}
-
-fn mails(registry: &Registry) -> HashSet<String> {
-    let fields = registry.fields().iter().filter(|it| it.kind == FieldKind::Email);
-    fields.map(|it| it.name.clone()).collect()
+    registry: Arc<Registry>,
 }
 
 fn sources(view: &mut View<'_>) -> Result<Vec<Value>, ApiError> {

@@ -182,6 +182,18 @@ pub(crate) fn permissions_of(view: &mut View<'_>, id: i64) -> Result<Vec<Permiss
     Ok(by_id(view, id)?.map(|it| it.permissions).unwrap_or_default())
 }
 
+/// Returns the numbers of the roles, among those that anybody has, with any of these permissions.
+pub(crate) fn with_any_of(view: &mut View<'_>, permissions: &[Permission]) -> Result<Vec<i64>, ApiError> {
+    let mut found = Vec::new();
+    for id in view.distinct_values(&GRANT, &"roles.role".into(), usize::MAX, &|_| true)? {
+        let Ok(id) = id.parse() else { continue };
+        if permissions_of(view, id)?.iter().any(|it| permissions.contains(it)) {
+            found.push(id);
+        }
+    }
+    Ok(found)
+}
+
 /// Returns the roles that belong to a collection.
 pub(crate) fn of_collection(view: &mut View<'_>, collection: i64) -> Result<Vec<Role>, ApiError> {
     stored::find_by(view, &ROLE, "ownerId", collection)

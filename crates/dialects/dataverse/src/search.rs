@@ -6,6 +6,7 @@ pub(crate) mod index;
 pub(crate) mod moment;
 pub(crate) mod place;
 pub(crate) mod query;
+mod ranking;
 pub(crate) mod show;
 mod tokens;
 pub(crate) mod visible;
@@ -26,8 +27,6 @@ pub(crate) use query::parse;
 
 /// Maximum number of results in one answer.
 const PER_PAGE: i64 = 1000;
-/// Maximum number of matches that are ranked; a larger result is in the order of the index.
-const RANKED: u64 = 20_000;
 /// Maximum number of values shown per facet.
 const FACET_VALUES: usize = 50;
 
@@ -165,7 +164,7 @@ fn run(
         filter = filter.and(Expr::In("type".into(), types));
     }
     let n_all = view.count(&DOCUMENT, &filter)?;
-    let page = page(view, &filter, wanted, n_all)?;
+    let page = page(view, &filter, wanted)?;
     let mut items = Vec::new();
     for (score, document) in &page {
         let item = show::item(view, app, asker, site_url, document, &wanted.shows)?;
@@ -209,47 +208,18 @@ fn subtree_path(view: &mut View<'_>, collection: &collections::Collection) -> Re
 }
 
 /// Returns the documents of a page, each with its score.
-fn page(
-    view: &mut View<'_>,
-    filter: &Expr,
-    wanted: &Wanted,
-    n_all: u64,
-) -> Result<Vec<(f64, Value)>, ApiError> {
-    let mut query = Query::filter(filter.clone());
+fn page(view: &mut View<'_>, filter: &Expr, wanted: &Wanted) -> Result<Vec<(f64, Value)>, ApiError> {
+    if wanted.order.is_none() && !wanted.words.is_empty() {
+        let weighted = ranking::weighted(&wanted.words);
+        let found = view.ranked(&DOCUMENT, filter, &weighted, wanted.start, wanted.per_page)?;
+        let scored = found.iter().map(|it| Ok((ranking::score(it.rank, &wanted.words), it.record.json()?)));
+        return scored.collect();
+    }
+    let mut query = Query::filter(filter.clone()).window(wanted.start, wanted.per_page);
     if let Some((path, direction)) = wanted.order {
         query = query.sorted(path, direction);
     }
-    let is_ranked = wanted.order.is_none() && !wanted.words.is_empty() && n_all <= RANKED;
-    if !is_ranked {
-        let query = query.window(wanted.start, wanted.per_page);
-        let found = view.find(&DOCUMENT, &query)?;
-        return found.iter().map(|it| Ok((1.0, it.json()?))).collect();
-    }
-    let mut scored: Vec<(f64, String)> = Vec::new();
-    let mut fault = None;
-    view.for_each(&DOCUMENT, &query, |record| {
-        match record.json() {
-            Ok(document) => scored.push((show::score(&document, &wanted.words), record.id)),
-            Err(error) => fault = Some(error),
-        }
-        std::ops::ControlFlow::Continue(())
-    })?;
-    if let Some(error) = fault {
-        return Err(error.into());
-    }
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let skip = usize::try_from(wanted.start).unwrap_or(usize::MAX);
-    let take = usize::try_from(wanted.per_page).unwrap_or(usize::MAX);
-    let kept: Vec<(f64, String)> = scored.into_iter().skip(skip).take(take).collect();
-    let ids: Vec<String> = kept.iter().map(|it| it.1.clone()).collect();
-    let found = view.get_many(&DOCUMENT, &ids)?;
-    let mut page = Vec::new();
-    for ((score, _), record) in kept.into_iter().zip(found) {
-        if let Some(record) = record {
-            page.push((score, record.json()?));
-        }
-    }
-    Ok(page)
+    view.find(&DOCUMENT, &query)?.iter().map(|it| Ok((1.0, it.json()?))).collect()
 }
 
 /// Facets of every search: (name in queries, display name).

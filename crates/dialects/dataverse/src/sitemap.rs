@@ -69,7 +69,8 @@ async fn page(call: &Call, number: u64) -> Answer {
         })?;
         let mut body = String::new();
         for document in documents {
-            let date = document["date"].as_str().and_then(|it| it.get(..10)).unwrap_or_default();
+            let changed = document["changed"].as_str().or(document["date"].as_str());
+            let date = changed.and_then(|it| it.get(..10)).unwrap_or_default();
             let address = match (document["pid"].as_str(), document["identifier"].as_str()) {
                 (Some(pid), _) => format!("{site_url}/dataset.xhtml?persistentId={pid}"),
                 (None, alias) => format!("{site_url}/dataverse/{}", alias.unwrap_or_default()),

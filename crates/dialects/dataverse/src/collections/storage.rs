@@ -1,14 +1,14 @@
 //! Storage use and quota of a collection.
 
-use pinakes_store::{Txn, View, Weight};
+use pinakes_store::{Expr, Txn, View, Weight};
 
 use crate::app::Call;
-use crate::collections::{self, Collection, children};
-use crate::datasets::{DATASET, Dataset};
+use crate::collections::{self, Collection};
+use crate::datasets::DATASET;
 use crate::error::{Answer, ApiError};
 use crate::grants::Permission;
 use crate::routing::Routes;
-use crate::{envelope, files, permissions, stored};
+use crate::{envelope, files, permissions};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -22,14 +22,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 
 /// Returns the total size of all files below a collection, in bytes.
 pub(crate) fn used_bytes(view: &mut View<'_>, collection: &Collection) -> Result<u64, ApiError> {
-    let (mut waiting, mut sum) = (vec![collection.id], 0);
-    while let Some(id) = waiting.pop() {
-        for dataset in stored::find_by::<Dataset>(view, &DATASET, "owner", id)? {
-            sum += files::used_bytes(view, dataset.id)?;
-        }
-        waiting.extend(children(view, id)?.into_iter().map(|it| it.id));
-    }
-    Ok(sum)
+    let owners = collections::below(view, collection.id)?;
+    let inside = Expr::In("owner".into(), owners.into_iter().map(Into::into).collect());
+    let datasets = view.join_keys(&DATASET, &inside, &"id".into())?;
+    files::bytes_of(view, &Expr::Joined("dataset".into(), datasets))
 }
 
 async fn show_use(call: Call) -> Answer {

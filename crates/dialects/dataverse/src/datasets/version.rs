@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::asker::Asker;
+use crate::clock;
 use crate::datasets::{Dataset, Draft};
 use crate::error::ApiError;
 use crate::grants::Permission;
@@ -108,6 +109,12 @@ pub(crate) struct Version {
 }
 
 impl Version {
+    /// Returns when it was published, or else last changed: the first of these times that can be read.
+    pub(crate) fn published(&self) -> Option<&str> {
+        let times = [self.release_time.as_deref(), Some(&self.last_update_time), Some(&self.create_time)];
+        times.into_iter().flatten().find(|it| clock::parse(it).is_some())
+    }
+
     /// Returns a draft with the contents of this version.
     pub(crate) fn as_draft(&self, draft: &Draft) -> Self {
         Self {

@@ -167,13 +167,14 @@ async fn write(
     headers::read(call, &mut list).await?;
     let n = i64::try_from(list.len()).unwrap_or(i64::MAX / 4);
     let ids = call.ids(3 * n + 1).await?;
+    let left = room::left(call, dataset).await?;
     let (app, asker, now_ms) = (call.app.clone(), call.asker.clone(), call.app.now_ms());
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let mut dataset = datasets::by_id(txn, dataset)?
             .ok_or_else(|| ApiError::not_found(format!("Dataset with ID {dataset} not found.")))?;
         draft::require_edit(txn, &asker, &dataset)?;
-        room::check(txn, &asker, &dataset, &list)?;
+        room::check(txn, &asker, &dataset, &list, left)?;
         add_all(txn, &app, &asker, now_ms, &mut dataset, &mut ids, list.clone(), bounds.pids)
     };
     let added = call.db().write(write).await?;

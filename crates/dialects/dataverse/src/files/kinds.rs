@@ -4,7 +4,7 @@
 //! versions from the ordinal `since` up to, but not including, `until`; a row without `until` is open. Versions
 //! therefore share rows until one is changed, and neither a new draft nor a publication rewrites any.
 
-use pinakes_store::{Column, Identifier, Index, Kind, Type};
+use pinakes_store::{Column, Identifier, Index, Kind, Search, Type};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,8 +14,13 @@ pub(crate) static DATA_FILE: Kind = Kind {
         Column::one("dataset", Type::Integer),
         Column::one("pid", Type::Folded),
         Column::one("creator", Type::Integer),
+        Column::one("size", Type::Integer),
+        Column::at("original_size", "original.size", Type::Integer),
+        Column::one("contentType", Type::Text),
     ],
     indexes: &[Index::on(&["dataset"]), Index::unique(&["pid"]), Index::on(&["creator"])],
+    search: Search::Declared,
+    joins: &["id", "dataset"],
     identifiers: &[
         Identifier { scheme: pinakes_blobs::SCHEME, path: "blob" },
         Identifier { scheme: pinakes_blobs::SCHEME, path: "original.blob" },

@@ -83,17 +83,19 @@ async fn replace(mut call: Call) -> Answer {
         )
     })?;
     check_replacement(&found, &one, described.force_replace)?;
-    let added = write_replacement(&call, wanted, one, bounds).await?;
+    let added = write_replacement(&call, wanted, found.dataset.id, one, bounds).await?;
     Ok(added.answer())
 }
 
 async fn write_replacement(
     call: &Call,
     wanted: Wanted,
+    dataset: i64,
     mut incoming: Incoming,
     bounds: Bounds,
 ) -> Result<Added, ApiError> {
     headers::read(call, std::slice::from_mut(&mut incoming)).await?;
+    let left = room::left(call, dataset).await?;
     let ids = call.ids(6).await?;
     let (app, asker, now_ms) = (call.app.clone(), call.asker.clone(), call.app.now_ms());
     let write = move |txn: &mut Txn<'_>| {
@@ -104,7 +106,7 @@ async fn write_replacement(
         let mut incoming = incoming.clone();
         let was_published = found.published_row().is_some();
         incoming.replaces = Some((found.file.id, found.file.root.unwrap_or(found.file.id)));
-        room::check(txn, &asker, &dataset, std::slice::from_ref(&incoming))?;
+        room::check(txn, &asker, &dataset, std::slice::from_ref(&incoming), left)?;
         if !was_published {
             incoming.replaces = None;
         }
@@ -168,5 +170,5 @@ async fn replace_one(
     }
     let incoming = direct::claimed(call, &described, dataset).await?;
     check_replacement(&found, &incoming, described.force_replace)?;
-    write_replacement(call, wanted, incoming, bounds.clone()).await
+    write_replacement(call, wanted, dataset.id, incoming, bounds.clone()).await
 }

@@ -1,14 +1,15 @@
 //! Limits of a dataset: size of uploads, number of files, quotas.
 
-use pinakes_store::View;
+use pinakes_store::{View, Weight};
 use serde_json::Value;
 
 use super::incoming::Incoming;
 use super::unzip;
 use crate::amounts::size_text;
+use crate::app::Call;
 use crate::asker::Asker;
 use crate::collections::{self, Collection};
-use crate::datasets::{Dataset, show};
+use crate::datasets::{self, Dataset, show};
 use crate::error::ApiError;
 use crate::files::checksum::Algorithm;
 use crate::site_settings;
@@ -58,28 +59,41 @@ fn require_http(view: &mut View<'_>) -> Result<(), ApiError> {
     ))
 }
 
-/// Checks the limits. Errors: 400 if the dataset may hold no more files, or a quota is exceeded.
+/// Checks the limits, with the bytes that the quotas leave ([`left`]). Errors: 400 if the dataset may hold no more files, or
+/// a quota is exceeded.
 pub(crate) fn check(
     view: &mut View<'_>,
     asker: &Asker,
     dataset: &Dataset,
     list: &[Incoming],
+    left: Option<u64>,
 ) -> Result<(), ApiError> {
     check_count(view, asker, dataset, list.iter().filter(|it| it.replaces.is_none()).count() as u64)?;
-    if !site_settings::is_true(view, ":UseStorageQuotas", false)? {
-        return Ok(());
-    }
-    let Some(left) = bytes_left(view, dataset)? else { return Ok(()) };
     let n_bytes: u64 = list.iter().map(|it| it.size).sum();
-    if left < n_bytes {
-        return Err(ApiError::bad_request(format!(
+    match left.filter(|left| *left < n_bytes) {
+        None => Ok(()),
+        Some(left) => Err(ApiError::bad_request(format!(
             "There was an error when trying to add the new file. This file (size {}) exceeds the remaining storage \
              quota of {}.",
             size_text(n_bytes),
             size_text(left)
-        )));
+        ))),
     }
-    Ok(())
+}
+
+/// Returns the bytes that the quotas leave for a dataset; `None` without quotas. Read before the upload is stored, so that
+/// the store's only writer adds up no files: uploads that are stored at once may together exceed a quota.
+pub(crate) async fn left(call: &Call, dataset: i64) -> Result<Option<u64>, ApiError> {
+    let read = move |view: &mut View<'_>| -> Result<Option<u64>, ApiError> {
+        if !site_settings::is_true(view, ":UseStorageQuotas", false)? {
+            return Ok(None);
+        }
+        match datasets::by_id(view, dataset)? {
+            Some(dataset) => bytes_left(view, &dataset),
+            None => Ok(None),
+        }
+    };
+    call.db().read(Weight::Scan, read).await
 }
 
 /// Checks the number of files. Errors: 400 if the dataset may not hold so many more.

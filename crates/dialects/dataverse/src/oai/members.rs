@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
+use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 
 use crate::datasets::version::{self, Version};
@@ -22,6 +22,7 @@ pub(crate) static MEMBER: Kind = Kind {
         Column::one("changed", Type::Text),
     ],
     indexes: &[Index::on(&["set"]), Index::on(&["pid"])],
+    search: Search::Declared,
     ..Kind::named("dataverse_oai_member")
 };
 
@@ -54,7 +55,7 @@ pub(crate) struct Member {
 impl Member {
     /// Returns a published dataset as a member of no set.
     pub(super) fn of_none(dataset: &Dataset, version: &Version) -> Self {
-        let changed = published(version).unwrap_or_default().to_owned();
+        let changed = version.published().unwrap_or_default().to_owned();
         Self { set: String::new(), pid: dataset.pid.clone(), changed, deleted: false }
     }
 
@@ -71,63 +72,50 @@ impl Member {
     }
 }
 
-/// Returns when a version was published, or else last changed: the first of these times that can be read.
-fn published(version: &Version) -> Option<&str> {
-    let times =
-        [version.release_time.as_deref(), Some(&version.last_update_time), Some(&version.create_time)];
-    times.into_iter().flatten().find(|it| clock::parse(it).is_some())
-}
-
 /// Returns all sets.
 pub(super) fn all_sets(view: &mut View<'_>) -> Result<Vec<Set>, ApiError> {
     stored::find(view, &SET, &pinakes_store::Query::filter(Expr::All))
 }
 
-/// Updates the members of a set.
-pub(super) fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), ApiError> {
+/// Returns the members of a set that are new or have changed, as they are to be stored.
+pub(super) fn changed(view: &mut View<'_>, set: &Set, now: &str) -> Result<Vec<Member>, ApiError> {
     let now_ms = clock::parse(now).unwrap_or_default();
     let filter = query::parse(&set.definition, now_ms).map_err(ApiError::bad_request)?.filter;
-    let mut found: BTreeMap<String, String> = BTreeMap::new();
-    for id in index::public_datasets(txn, filter)? {
-        let Some(dataset) = datasets::by_id(txn, id)? else { continue };
+    let own: Vec<Member> = stored::find_by(view, &MEMBER, "set", set.name.clone())?;
+    let mut own: BTreeMap<String, Member> = own.into_iter().map(|it| (it.pid.clone(), it)).collect();
+    let mut list = Vec::new();
+    for id in index::public_datasets(view, filter)? {
+        let Some(dataset) = datasets::by_id(view, id)? else { continue };
         let Some(released) = &dataset.released else { continue };
         if dataset.harvested_by.is_some() {
             continue;
         }
-        let version = version::of_dataset(txn, &dataset, released.version)?;
-        found.insert(dataset.pid, published(&version).unwrap_or(now).to_owned());
-    }
-    for mut member in stored::find_by::<Member>(txn, &MEMBER, "set", set.name.clone())? {
-        let id = format!("{}/{}", set.name, member.pid);
-        // A dataset that the search no longer finds may be found again later; a member is deleted only when its dataset
-        // is no longer published.
-        let dataset = datasets::by_pid(txn, &member.pid)?;
-        let is_there = dataset.is_some_and(|it| it.released.is_some());
-        let changed = found.remove(&member.pid);
-        if member.deleted == is_there {
-            member.deleted = !is_there;
-            member.changed = now.to_owned();
-            stored::put(txn, &MEMBER, &id, &member)?;
-        } else if let Some(changed) = changed.filter(|it| is_there && member.is_older_than(it)) {
-            member.changed = changed;
-            stored::put(txn, &MEMBER, &id, &member)?;
+        let version = version::of_dataset(view, &dataset, released.version)?;
+        let published = version.published().unwrap_or(now).to_owned();
+        let member =
+            |changed| Member { set: set.name.clone(), pid: dataset.pid.clone(), changed, deleted: false };
+        match own.remove(&dataset.pid) {
+            None => list.push(member(published)),
+            Some(it) if it.deleted => list.push(member(now.to_owned())),
+            Some(it) if it.is_older_than(&published) => list.push(member(published)),
+            Some(_) => {}
         }
     }
-    for (pid, changed) in found {
-        let member = Member { set: set.name.clone(), pid, changed, deleted: false };
-        stored::put(txn, &MEMBER, &format!("{}/{}", set.name, member.pid), &member)?;
+    // A dataset that the search no longer finds may be found again later; a member is deleted only when its dataset is
+    // no longer published.
+    for (pid, member) in own {
+        let is_there = datasets::by_pid(view, &pid)?.is_some_and(|it| it.released.is_some());
+        if member.deleted == is_there {
+            list.push(Member { deleted: !is_there, changed: now.to_owned(), ..member });
+        }
     }
-    Ok(())
+    Ok(list)
 }
 
-/// Returns all published datasets, as members of no set.
-pub(super) fn everything(view: &mut View<'_>) -> Result<Vec<Member>, ApiError> {
-    let mut members: BTreeMap<String, Member> = BTreeMap::new();
-    for id in index::public_datasets(view, Expr::All)? {
-        let Some(dataset) = datasets::by_id(view, id)? else { continue };
-        let Some(released) = &dataset.released else { continue };
-        let version = version::of_dataset(view, &dataset, released.version)?;
-        members.insert(dataset.pid.clone(), Member::of_none(&dataset, &version));
+/// Stores members of a set, unless it was deleted.
+pub(super) fn put(txn: &mut Txn<'_>, set: &str, members: &[Member]) -> Result<(), ApiError> {
+    if !txn.has(&SET, set)? {
+        return Ok(());
     }
-    Ok(members.into_values().collect())
+    members.iter().try_for_each(|it| stored::put(txn, &MEMBER, &format!("{}/{}", it.set, it.pid), it))
 }

@@ -6,8 +6,9 @@ use pinakes_oai_pmh::{
     Deletions, Fault, Format, Granularity, Header, Identity, Metadata, Page, Record, Repository, Selection,
     Site, TokenForm,
 };
-use pinakes_store::{View, Weight};
+use pinakes_store::{Query, View, Weight};
 
+use super::list::List;
 use super::members::{self, MEMBER, Member};
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
@@ -78,26 +79,18 @@ struct Dated {
 }
 
 impl Dated {
-    /// Returns the members with datestamps. One whose time cannot be read is left out, and the log names it.
-    fn all(members: Vec<Member>) -> Vec<Self> {
-        let dated = |member: Member| match member.changed_ms() {
-            Some(changed_ms) => Some(Self { changed_ms, member }),
-            None => {
-                let (pid, set, changed) = (&member.pid, &member.set, &member.changed);
-                tracing::warn!(%pid, %set, %changed, "a dataset is left out of OAI-PMH: its time cannot be read");
-                None
-            }
-        };
-        members.into_iter().filter_map(dated).collect()
+    /// Returns a member with its datestamp. One whose time cannot be read is left out, and the log names it.
+    fn of(member: Member) -> Option<Self> {
+        let changed_ms = member.changed_ms();
+        if changed_ms.is_none() {
+            let (pid, set, changed) = (&member.pid, &member.set, &member.changed);
+            tracing::warn!(%pid, %set, %changed, "a dataset is left out of OAI-PMH: its time cannot be read");
+        }
+        Some(Self { changed_ms: changed_ms?, member })
     }
 
     fn header(&self, sets: Vec<String>, is_deleted: bool) -> Header {
         Header { identifier: self.member.pid.clone(), changed_ms: self.changed_ms, sets, is_deleted }
-    }
-
-    /// What a list is ordered by.
-    fn place(&self) -> (i64, &str) {
-        (self.changed_ms, &self.member.pid)
     }
 }
 
@@ -110,7 +103,7 @@ impl Datasets<'_, '_> {
     fn members(&mut self, pid: &str) -> Result<Vec<Dated>, ApiError> {
         let found: Vec<Member> = stored::find_by(self.view, &MEMBER, "pid", pid)?;
         if !found.is_empty() {
-            return Ok(Dated::all(found));
+            return Ok(found.into_iter().filter_map(Dated::of).collect());
         }
         let Some(dataset) = datasets::by_pid(self.view, pid)? else { return Ok(Vec::new()) };
         let Some(released) = &dataset.released else { return Ok(Vec::new()) };
@@ -118,7 +111,7 @@ impl Datasets<'_, '_> {
             return Ok(Vec::new());
         }
         let version = version::of_dataset(self.view, &dataset, released.version)?;
-        Ok(Dated::all(vec![Member::of_none(&dataset, &version)]))
+        Ok(Dated::of(Member::of_none(&dataset, &version)).into_iter().collect())
     }
 
     /// Returns a member as a record: a deleted one if its dataset is no longer published, or hidden.
@@ -198,38 +191,35 @@ impl Repository for Datasets<'_, '_> {
     }
 
     fn list(&mut self, selection: &Selection<'_>) -> Result<Option<Page>, ApiError> {
-        let mut members = Dated::all(match selection.set {
-            None => members::everything(self.view)?,
-            Some(set) => stored::find_by(self.view, &MEMBER, "set", set)?,
-        });
-        members.retain(|it| selection.range.contains(it.changed_ms));
-        members.sort_by(|a, b| a.place().cmp(&b.place()));
-        let n_passed = match selection.place {
-            None => 0,
-            Some(text) => {
-                let read = text.split_once('/').and_then(|(ms, pid)| Some((ms.parse::<i64>().ok()?, pid)));
-                let Some(last) = read else { return Ok(None) };
-                members.partition_point(|it| it.place() <= last)
-            }
+        let mut after: Option<i64> = match selection.place.map(str::parse) {
+            None => None,
+            Some(Ok(place)) => Some(place),
+            Some(Err(_)) => return Ok(None),
         };
-        let n_max = usize::try_from(selection.n_max).unwrap_or(usize::MAX);
-        let rest = &members[n_passed..];
-        let listed = &rest[..rest.len().min(n_max)];
-        let mut records = Vec::with_capacity(listed.len());
-        for dated in listed {
-            let sets = sets_of([dated]);
-            records.push(match selection.is_whole {
-                true => self.whole(dated, selection.prefix, sets)?,
-                false => Record { header: dated.header(sets, dated.member.deleted), metadata: None },
-            });
+        let list = List::of(self.view, selection)?;
+        let mut page = Page { n_all: self.view.count(list.kind, &list.filter)?, ..Page::default() };
+        // A page on which there is nothing to show is passed over.
+        while page.records.is_empty() {
+            let query = Query { after, ..Query::filter(list.filter.clone()) };
+            let mut found = self.view.find(list.kind, &query.window(0, selection.n_max + 1))?;
+            let has_more = selection.n_max < found.len() as u64;
+            found.truncate(usize::try_from(selection.n_max).unwrap_or(usize::MAX));
+            page.n_passed += found.len() as u64;
+            after = found.last().map(pinakes_store::Record::cursor);
+            for record in &found {
+                let Some(dated) = list.member(self.view, record)?.and_then(Dated::of) else { continue };
+                let sets = sets_of([&dated]);
+                page.records.push(match selection.is_whole {
+                    true => self.whole(&dated, selection.prefix, sets)?,
+                    false => Record { header: dated.header(sets, dated.member.deleted), metadata: None },
+                });
+            }
+            if !has_more {
+                return Ok(Some(page));
+            }
         }
-        let last = listed.last().filter(|_| listed.len() < rest.len()).map(Dated::place);
-        Ok(Some(Page {
-            records,
-            n_passed: listed.len() as u64,
-            n_all: members.len() as u64,
-            next: last.map(|(ms, pid)| format!("{ms}/{pid}")),
-        }))
+        page.next = after.map(|it| it.to_string());
+        Ok(Some(page))
     }
 
     /// The sentences that clients check.
@@ -249,18 +239,9 @@ mod tests {
 
     #[test]
     fn a_member_whose_time_cannot_be_read_is_left_out() {
-        let member = |pid: &str, changed: &str| Member {
-            pid: pid.to_owned(),
-            changed: changed.to_owned(),
-            ..Member::default()
-        };
-        let all = Dated::all(vec![
-            member("a", "2026-02-01T10:00:00Z"),
-            member("b", ""),
-            member("c", "in spring"),
-            member("d", "2026-02-01T10:00:01Z"),
-        ]);
-        let places: Vec<_> = all.iter().map(Dated::place).collect();
-        assert_eq!(places, [(1_769_940_000_000, "a"), (1_769_940_001_000, "d")]);
+        let dated = |changed: &str| Dated::of(Member { changed: changed.to_owned(), ..Member::default() });
+        assert_eq!(dated("2026-02-01T10:00:01Z").map(|it| it.changed_ms), Some(1_769_940_001_000));
+        assert!(dated("").is_none());
+        assert!(dated("in spring").is_none());
     }
 }

@@ -38,6 +38,7 @@ pub(crate) static DOCUMENT: Kind = Kind {
     class_fields: &["type", "public"],
     text: Text::At(&["text"]),
     search: Search::Folded,
+    joins: &["seenBy", "entity", "parent"],
     ..Kind::named("dataverse_document")
 };
 

@@ -8,6 +8,7 @@ use super::place;
 use super::query::{HARVESTED, facet_value};
 use crate::app::Dataverse;
 use crate::asker::Asker;
+use crate::blocks::FieldKind;
 use crate::blocks::fields::Metadata;
 use crate::datasets::{self, Dataset, Version, version};
 use crate::error::ApiError;
@@ -218,6 +219,18 @@ fn statuses(dataset: &Dataset, version: &Version) -> Vec<&'static str> {
     list
 }
 
+/// Returns the date that results are ordered by: when the version was created or, once it is released, when its major
+/// version was.
+fn sort_date(view: &mut View<'_>, dataset: &Dataset, version: &Version) -> Result<String, ApiError> {
+    let own = version.release_time.as_ref().unwrap_or(&version.create_time).clone();
+    let Some(number) = version.number.filter(|_| version.minor.is_some_and(|it| it != 0)) else {
+        return Ok(own);
+    };
+    let all = version::newest_first(view, dataset)?;
+    let major = all.into_iter().find(|it| it.number == Some(number) && it.minor == Some(0));
+    Ok(major.and_then(|it| it.release_time).unwrap_or(own))
+}
+
 fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -> Result<Value, ApiError> {
     let blocks = Value::Object(version.metadata_blocks.clone());
     let metadata = Metadata(&blocks);
@@ -226,18 +239,25 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
     let mut facets: Vec<String> = statuses.iter().map(|it| facet_value("publicationStatus", it)).collect();
     let (mut fields, mut numbers) = (Map::new(), Map::new());
     let mut text = vec![dataset.pid.clone(), dataset.identifier.clone(), dataset.persistent_url()];
+    let registry = crate::registry::of_view(view)?;
     // Mail addresses are not indexed, because a site may hide them.
-    let mails = crate::registry::mail_fields(view)?;
+    let is_mail = |name: &str| registry.field(name).is_some_and(|it| it.kind == FieldKind::Email);
+    let mut note = |name: &str, values: &[&str]| {
+        note(name, values, &mut fields, &mut text, &mut numbers);
+        if registry.field(name).is_some_and(|it| it.is_facetable) {
+            facets.extend(facets_of(name, values));
+        }
+    };
     for (_, list) in metadata.blocks() {
         for field in list {
             let name = field["typeName"].as_str().unwrap_or_default();
-            let own = if mails.contains(name) { Vec::new() } else { metadata.many(name) };
+            let own = if is_mail(name) { Vec::new() } else { metadata.many(name) };
             if !own.is_empty() {
-                note(name, &own, &mut fields, &mut facets, &mut text, &mut numbers);
+                note(name, &own);
             }
             for it in metadata.compounds(name) {
-                for (child, values) in it.children().into_iter().filter(|it| !mails.contains(it.0)) {
-                    note(child, &values, &mut fields, &mut facets, &mut text, &mut numbers);
+                for (child, values) in it.children().into_iter().filter(|it| !is_mail(it.0)) {
+                    note(child, &values);
                 }
             }
         }
@@ -277,7 +297,8 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
         "parent": dataset.owner.to_string(),
         "name": title,
         "sortName": sort_name(title),
-        "date": version.release_time.as_deref().unwrap_or(&version.create_time),
+        "date": sort_date(view, dataset, version)?,
+        "changed": version.published(),
         "public": is_public,
         "seenBy": if is_public { vec![] } else { vec![document::seen_by(dataset.id), document::seen_by(dataset.owner)] },
         "subtree": subtree,
@@ -297,11 +318,19 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
 /// Longest value of a facet, in bytes.
 const FACET_BYTES: usize = 500;
 
+/// Returns the facet values of a field; of dates, the year.
+fn facets_of<'v>(name: &'v str, values: &'v [&'v str]) -> impl Iterator<Item = String> + 'v {
+    let is_date = name.to_lowercase().contains("date");
+    values
+        .iter()
+        .filter(|it| it.len() <= FACET_BYTES)
+        .map(move |value| facet_value(name, if is_date { value.get(..4).unwrap_or(value) } else { value }))
+}
+
 fn note(
     name: &str,
     values: &[&str],
     fields: &mut Map<String, Value>,
-    facets: &mut Vec<String>,
     text: &mut Vec<String>,
     numbers: &mut Map<String, Value>,
 ) {
@@ -314,11 +343,6 @@ fn note(
     for value in values {
         if let Some(list) = list.as_array_mut() {
             list.push((*value).into());
-        }
-        if value.len() <= FACET_BYTES {
-            let is_date = name.to_lowercase().contains("date");
-            let shown = if is_date { value.get(..4).unwrap_or(value) } else { value };
-            facets.push(facet_value(name, shown));
         }
         text.push((*value).to_owned());
     }
@@ -428,10 +452,15 @@ fn file_document(
     }))
 }
 
+/// Returns the condition on documents of published datasets.
+pub(crate) fn is_public_dataset() -> Expr {
+    Expr::Is("type".into(), "datasets".into()).and(Expr::Is("public".into(), true.into()))
+}
+
 /// Returns the public datasets that match a filter, for sets offered to harvesters.
 pub(crate) fn public_datasets(view: &mut View<'_>, filter: Expr) -> Result<Vec<i64>, ApiError> {
     let visible = visible::visible(view, &Asker::default())?;
-    let query = Query::filter(Expr::Is("type".into(), "datasets".into()).and(visible).and(filter));
+    let query = Query::filter(is_public_dataset().and(visible).and(filter));
     let mut list = Vec::new();
     view.for_each(&DOCUMENT, &query, |record| {
         list.extend(record.json().ok().and_then(|it| it["dataset"].as_i64()));

@@ -1,4 +1,4 @@
-//! Search results as JSON, and their scores.
+//! Search results as JSON.
 
 use pinakes_store::{Expr, View};
 use serde_json::{Map, Value, json};
@@ -17,20 +17,20 @@ use crate::{clock, collections, stored};
 
 /// Optional parts of an answer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shows {
-    pub(super) relevance: bool,
-    pub(super) facets: bool,
-    pub(super) entity_ids: bool,
-    pub(super) api_urls: bool,
-    pub(super) type_counts: bool,
-    pub(super) collections: bool,
+pub(crate) struct Shows {
+    pub(crate) relevance: bool,
+    pub(crate) facets: bool,
+    pub(crate) entity_ids: bool,
+    pub(crate) api_urls: bool,
+    pub(crate) type_counts: bool,
+    pub(crate) collections: bool,
     /// The metadata to show of a dataset.
-    pub(super) metadata: Vec<ShownField>,
+    pub(crate) metadata: Vec<ShownField>,
 }
 
 /// A field of a metadata block, or all fields of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShownField {
+pub(crate) struct ShownField {
     block: String,
     /// `None` for all fields.
     field: Option<String>,
@@ -75,48 +75,6 @@ impl Shows {
             metadata: call.query.all("metadata_fields").filter_map(ShownField::named).collect(),
         }
     }
-}
-
-/// Returns the score of a document, which depends on the fields that contain the words (weights in section 7 of the
-/// contract).
-pub(super) fn score(document: &Value, words: &[String]) -> f64 {
-    let is_collection = document["type"] == "dataverses";
-    let is_file = document["type"] == "files";
-    let name = document["name"].as_str().unwrap_or_default().to_lowercase();
-    let identifier = document["identifier"].as_str().unwrap_or_default().to_lowercase();
-    let fields = &document["fields"];
-    let has = |field: &str, word: &str| match &fields[field] {
-        Value::String(text) => text.to_lowercase().contains(word),
-        Value::Array(list) => {
-            list.iter().filter_map(Value::as_str).any(|it| it.to_lowercase().contains(word))
-        }
-        _ => false,
-    };
-    let mut sum = 0.0;
-    for word in words {
-        let word = word.to_lowercase();
-        let is_named = name.contains(&word);
-        sum += 1.0;
-        sum += match () {
-            () if is_collection && (is_named || identifier == word) => 400.0,
-            () if is_collection => 180.0,
-            () if is_file && is_named => 30.0,
-            () if is_named => 130.0,
-            () => 0.0,
-        };
-        for (field, weight) in [
-            ("authorName", 180.0),
-            ("subject", 120.0),
-            ("keywordValue", 110.0),
-            ("dsDescriptionValue", 90.0),
-            ("fileDescription", 90.0),
-        ] {
-            if has(field, &word) {
-                sum += weight;
-            }
-        }
-    }
-    sum
 }
 
 /// Returns highlighted snippets with the words.
@@ -166,7 +124,7 @@ fn marked(text: &str, words: &[String]) -> Option<String> {
 }
 
 /// Returns a result; `None` if its object no longer exists.
-pub(super) fn item(
+pub(crate) fn item(
     view: &mut View<'_>,
     app: &Dataverse,
     asker: &Asker,

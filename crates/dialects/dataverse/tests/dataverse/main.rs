@@ -13,6 +13,7 @@ mod headers;
 mod hostile;
 mod leaks;
 mod moving;
+mod mydata;
 mod oai;
 mod outside;
 mod rules;

@@ -1,9 +1,9 @@
-//! Meaning of the query syntax.
+//! Meaning of the query syntax, the order of results, and who finds what.
 
 use http::StatusCode;
 use serde_json::json;
 
-use crate::server::{Failure, Server};
+use crate::server::{Described, Failure, Server};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ranges_compare_numbers_as_numbers_and_dates_as_dates() -> Result<(), Failure> {
@@ -48,5 +48,72 @@ async fn ranges_compare_numbers_as_numbers_and_dates_as_dates() -> Result<(), Fa
     }
     let wrong = server.get(&fiona, "/api/search?q=dateSort:%5BNOW-1WEEK%20TO%20NOW%5D").await?;
     assert_eq!(wrong.status, StatusCode::BAD_REQUEST, "{}", wrong.text());
+    Ok(())
+}
+
+/// Returns the titles of a search, in order.
+async fn titles(server: &Server, key: &str, query: &str) -> Result<Vec<String>, Failure> {
+    let found =
+        server.get(key, &format!("/api/search?type=dataset&show_relevance=true&{query}")).await?.json();
+    let items = found["data"]["items"].as_array().ok_or_else(|| found.to_string())?;
+    Ok(items.iter().map(|it| it["name"].as_str().unwrap_or_default().to_owned()).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_ordered_by_the_fields_that_contain_the_words() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    server.dataset(&fiona, "tides").await?;
+    for (title, author, description) in [
+        ("Of a harbour", "Finch, Fiona", "No other place."),
+        ("One", "Finch, Fiona", "Currents of the harbour."),
+        ("Two", "Harbour, Ann", "Nothing."),
+        ("Harbours of the north", "Harbour, Ann", "Each harbour."),
+        ("Four", "Finch, Fiona", "The harbourmaster."),
+    ] {
+        server.described(&fiona, "tides", &Described { title, author, description }).await?;
+    }
+    let by_weight = ["Harbours of the north", "Two", "Of a harbour", "One"];
+    assert_eq!(titles(&server, &fiona, "q=harbour").await?, by_weight);
+    assert_eq!(titles(&server, &fiona, "q=HARBOURS").await?, by_weight);
+    assert_eq!(titles(&server, &fiona, "q=harbour&start=1&per_page=2").await?, by_weight[1..3]);
+    assert_eq!(titles(&server, &fiona, "q=harbour+currents").await?[0], "Harbours of the north");
+    let found = server.get(&fiona, "/api/search?q=harbour&type=dataset&show_relevance=true").await?.json();
+    let scores: Vec<f64> = found["data"]["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["score"].as_f64())
+        .collect();
+    assert_eq!(scores, [401.0, 181.0, 131.0, 91.0], "{found}");
+    Ok(())
+}
+
+/// Above the number of grants that are read one by one.
+const MANY: usize = 205;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_depositor_of_many_datasets_finds_them() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (fiona, rob) = (server.user("fiona").await?, server.user("rob").await?);
+    let (first, _) = server.dataset(&fiona, "tides").await?;
+    for n in 1..MANY {
+        let title = format!("Reading {n}");
+        server.described(&fiona, "tides", &Described { title: &title, ..Described::default() }).await?;
+    }
+    let count = async |key: &str| -> Result<serde_json::Value, Failure> {
+        let found = server.get(key, "/api/search?q=*&type=dataset").await?.json();
+        Ok(found["data"]["total_count"].clone())
+    };
+    assert_eq!((count(&fiona).await?, count(&rob).await?), (MANY.into(), 0.into()));
+    let path = format!("/api/datasets/{first}/assignments");
+    let assigned = server.json(&fiona, "POST", &path, &json!({"assignee": "@rob", "role": "member"})).await?;
+    assert_eq!(assigned.status, StatusCode::OK, "{}", assigned.text());
+    assert_eq!((count(&fiona).await?, count(&rob).await?), (MANY.into(), 1.into()));
+    // Without the grant, neither dataset nor list is shown any more.
+    let assignment = assigned.json()["data"]["id"].clone();
+    let removed = server.send(&fiona, "DELETE", &format!("{path}/{assignment}"), "", "").await?;
+    assert_eq!(removed.status, StatusCode::OK, "{}", removed.text());
+    assert_eq!((count(&fiona).await?, count(&rob).await?), (MANY.into(), 0.into()));
     Ok(())
 }

@@ -29,6 +29,19 @@ pub(crate) struct Server {
     context: Context,
 }
 
+/// What is said of a dataset.
+pub(crate) struct Described<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) author: &'a str,
+    pub(crate) description: &'a str,
+}
+
+impl Default for Described<'_> {
+    fn default() -> Self {
+        Self { title: "Tide gauge readings", author: "Finch, Fiona", description: "Hourly." }
+    }
+}
+
 /// An answer.
 pub(crate) struct Got {
     pub(crate) status: StatusCode,
@@ -212,6 +225,16 @@ impl Server {
             json!({"name": alias, "alias": alias, "dataverseContacts": [{"contactEmail": "a@example.org"}]});
         let got = self.json(key, "POST", "/api/dataverses/root", &body).await?;
         assert_eq!(got.status, StatusCode::CREATED, "{}", got.text());
+        self.described(key, alias, &Described::default()).await
+    }
+
+    /// Creates a dataset. Returns its number and identifier.
+    pub(crate) async fn described(
+        &self,
+        key: &str,
+        alias: &str,
+        described: &Described<'_>,
+    ) -> Result<(i64, String), Failure> {
         let field = |name: &str, value: Value| {
             let class =
                 if value.is_array() && name == "subject" { "controlledVocabulary" } else { "primitive" };
@@ -219,10 +242,10 @@ impl Server {
         };
         let compound = |name: &str, child: &str, value: &str| json!({"typeName": name, "multiple": true, "typeClass": "compound", "value": [{child: field(child, json!(value))}]});
         let fields = json!([
-            field("title", json!("Tide gauge readings")),
-            compound("author", "authorName", "Finch, Fiona"),
+            field("title", json!(described.title)),
+            compound("author", "authorName", described.author),
             compound("datasetContact", "datasetContactEmail", "a@example.org"),
-            compound("dsDescription", "dsDescriptionValue", "Hourly."),
+            compound("dsDescription", "dsDescriptionValue", described.description),
             field("subject", json!(["Other"])),
         ]);
         let body = json!({"datasetVersion": {
