@@ -1,7 +1,10 @@
 //! Administration of the search index. Its documents are written together with what they describe, so reindexing
-//! everything only repairs it.
+//! everything only repairs it, or rewrites documents that an earlier release wrote.
 
-use pinakes_store::{Txn, Weight};
+use std::time::Duration;
+
+use http::StatusCode;
+use pinakes_store::{Expr, Txn, View, Weight};
 use serde_json::json;
 
 use crate::app::Call;
@@ -9,6 +12,7 @@ use crate::collections::{self, COLLECTION};
 use crate::datasets::DATASET;
 use crate::datasets::wanted::Wanted;
 use crate::error::{Answer, ApiError};
+use crate::files::rows;
 use crate::routing::Routes;
 use crate::search;
 use crate::search::document::{self, DOCUMENT};
@@ -16,6 +20,8 @@ use crate::{changes, envelope};
 
 /// Datasets and collections indexed per transaction.
 const BATCH: usize = 100;
+/// Time that an answer waits for the end of the work.
+const WAIT: Duration = Duration::from_secs(20);
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -43,10 +49,10 @@ async fn status(_: Call) -> Answer {
 
 /// Rewrites the documents of every collection and dataset, a few in each transaction.
 async fn index_all(call: Call) -> Answer {
-    let all = |view: &mut pinakes_store::View<'_>| -> Result<(Vec<i64>, Vec<i64>), ApiError> {
+    let all = |view: &mut View<'_>| -> Result<(Vec<i64>, Vec<i64>), ApiError> {
         let mut ids = [Vec::new(), Vec::new()];
         for (list, kind) in ids.iter_mut().zip([&COLLECTION, &DATASET]) {
-            let found = crate::files::rows::ids_of(view, kind, pinakes_store::Expr::All)?;
+            let found = rows::ids_of(view, kind, Expr::All)?;
             list.extend(found.iter().filter_map(|it| it.parse::<i64>().ok()));
         }
         let [collections, datasets] = ids;
@@ -54,22 +60,27 @@ async fn index_all(call: Call) -> Answer {
     };
     let (collections, datasets) = call.db().read(Weight::Scan, all).await?;
     let n_all = (collections.len(), datasets.len());
-    for part in collections.chunks(BATCH) {
-        let (app, part) = (call.app.clone(), part.to_vec());
-        let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-            part.iter().try_for_each(|id| changes::collection(txn, &app, *id))
-        };
-        call.db().write(write).await?;
-    }
-    for part in datasets.chunks(BATCH) {
-        let (app, part) = (call.app.clone(), part.to_vec());
-        let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-            part.iter().try_for_each(|id| search::index::index_whole_dataset(txn, &app, *id))
-        };
-        call.db().write(write).await?;
-    }
+    let (app, db) = (call.app.clone(), call.db().clone());
+    let work = async move {
+        for part in collections.chunks(BATCH) {
+            let (app, part) = (app.clone(), part.to_vec());
+            let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+                part.iter().try_for_each(|id| changes::collection(txn, &app, *id))
+            };
+            db.write(write).await?;
+        }
+        for part in datasets.chunks(BATCH) {
+            let (app, part) = (app.clone(), part.to_vec());
+            let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+                part.iter().try_for_each(|id| search::index::index_whole_dataset(txn, &app, *id))
+            };
+            db.write(write).await?;
+        }
+        Ok(())
+    };
+    let has_ended = in_background(work).await?;
     envelope::ok(json!({
-        "message": "indexing has ended",
+        "message": if has_ended { "indexing has ended" } else { "indexing has begun" },
         "availablePartitionIds": [0],
         "args": {"numPartitions": 1, "partitionIdToProcess": 0},
         "numberOfDataverses": n_all.0,
@@ -77,15 +88,35 @@ async fn index_all(call: Call) -> Answer {
     }))
 }
 
+/// Does work that goes on when its requester leaves. Returns whether it has ended within [`WAIT`].
+async fn in_background(
+    work: impl Future<Output = Result<(), ApiError>> + Send + 'static,
+) -> Result<bool, ApiError> {
+    let logged = async move {
+        work.await
+            .inspect_err(|error| tracing::error!(error = error.message, "the search index is not rewritten"))
+    };
+    match tokio::time::timeout(WAIT, tokio::spawn(logged)).await {
+        Ok(Ok(ended)) => ended.map(|()| true),
+        Ok(Err(error)) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        Err(_) => Ok(false),
+    }
+}
+
 /// Deletes all documents; they are written again when their objects change, or when everything is reindexed.
 async fn clear_all(call: Call) -> Answer {
-    let write = |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        for id in crate::files::rows::ids_of(txn, &DOCUMENT, pinakes_store::Expr::All)? {
-            document::forget(txn, &id)?;
+    let all = |view: &mut View<'_>| rows::ids_of(view, &DOCUMENT, Expr::All);
+    let ids = call.db().read(Weight::Scan, all).await?;
+    let db = call.db().clone();
+    let work = async move {
+        for part in ids.chunks(BATCH) {
+            let part = part.to_vec();
+            let write = move |txn: &mut Txn<'_>| part.iter().try_for_each(|id| document::forget(txn, id));
+            db.write(write).await?;
         }
         Ok(())
     };
-    call.db().write(write).await?;
+    in_background(work).await?;
     envelope::message("Solr index was cleared.")
 }
 
