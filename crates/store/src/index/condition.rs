@@ -6,6 +6,7 @@
 
 mod bounds;
 mod columns;
+mod folded;
 mod grams;
 mod long_texts;
 mod many;
@@ -34,7 +35,7 @@ use super::set::Set;
 use super::terms::{self, TEXT_BYTES, Tag, TextTerm, after};
 use super::words::Words;
 use crate::field_values::EXACT;
-use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
+use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Type, Value, fold};
 
 /// Number of documents below which a pattern is decided on their bodies rather than on all texts of the path, if they are
 /// few of the segment.
@@ -408,8 +409,17 @@ impl<'s> Segment<'s> {
                 self.is_text(&at, &fold(text), Tag::Folded, Tag::LongFolded)?
             }
             Value::Folded(text) => {
-                let folded = fold(text);
-                self.pattern(path, |it| fold(it) == folded, true, "", within)?
+                let end = End::Included(value.clone());
+                // A column may hold U+FFFD in place of another character.
+                let is_told = !text.contains(['\0', char::REPLACEMENT_CHARACTER]);
+                let by_column = if is_told { self.in_folded_column(path, &end, &end, within)? } else { None };
+                match by_column {
+                    Some(bounds) => bounds,
+                    None => {
+                        let folded = fold(text);
+                        self.pattern(path, |it| fold(it) == folded, true, "", within)?
+                    }
+                }
             }
             Value::Boolean(it) => self.said(self.with(&at, Tag::Boolean, &[u8::from(*it)])?),
             Value::Integer(_) | Value::Real(_) | Value::Instant(_) => {
@@ -486,7 +496,8 @@ impl<'s> Segment<'s> {
         if is_few && !self.reads_long_texts {
             return Ok(self.none_but(within.clone()));
         }
-        if let Some(column) = self.text_column(path, is_folding)? {
+        let types: &[Type] = if is_folding { &[Type::Text, Type::Folded] } else { &[Type::Text] };
+        if let Some(column) = self.text_column(path, types)? {
             return self.pattern_in_column(&column, test, within);
         }
         let long = self.with_long_text(path, begin)?.and(within);

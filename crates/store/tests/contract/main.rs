@@ -9,6 +9,7 @@ mod distinct;
 #[path = "../support/engine.rs"]
 mod engine;
 mod engines;
+mod folded;
 mod formats;
 mod joins;
 mod kinds;

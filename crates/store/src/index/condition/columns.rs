@@ -185,12 +185,11 @@ impl Segment<'_> {
         }
     }
 
-    /// Returns the column that holds every text at a path: one is declared, and there is no list on the way.
-    pub(super) fn text_column(&self, path: &Path, is_folding: bool) -> Result<Option<StrColumn>> {
-        let declared = one_columns(self.kind).position(|it| {
-            let fits = it.ty == Type::Text || (is_folding && it.ty == Type::Folded);
-            fits && it.path.split('.').eq(path.as_steps())
-        });
+    /// Returns the column that holds every text at a path: one of these types is declared, and there is no list on the
+    /// way.
+    pub(super) fn text_column(&self, path: &Path, types: &[Type]) -> Result<Option<StrColumn>> {
+        let declared = one_columns(self.kind)
+            .position(|it| types.contains(&it.ty) && it.path.split('.').eq(path.as_steps()));
         let Some(place) = declared else { return Ok(None) };
         if self.beyond.is_some() || self.has_list(path)? {
             return Ok(None);

@@ -81,6 +81,11 @@ impl Segment<'_> {
             {
                 self.texts(&at, low, high, Tag::Folded, Tag::LongFolded)
             }
+            (None | Some(Value::Folded(_)), None | Some(Value::Folded(_)))
+                if !matches!((low, high), (End::Open, End::Open)) =>
+            {
+                self.in_folded_column(path, low, high, within)?.map_or_else(maybe, Ok)
+            }
             _ => maybe(),
         }
     }
