@@ -10,6 +10,7 @@ use crate::data_import::{JOURNAL, Job, children};
 use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
+use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
@@ -59,6 +60,11 @@ impl Stored {
 
     fn has_error(&self) -> bool {
         !self.text("e").is_empty()
+    }
+
+    /// Returns whether it is the entry of a record, by the id that came or that was stored.
+    fn is_of(&self, record: &str) -> bool {
+        self.text("i") == record || self.text("s") == record
     }
 }
 
@@ -111,6 +117,18 @@ fn some_of_file(view: &mut View<'_>, job: &Job, from: u64, to: u64) -> Result<Ve
     }
     list.retain(|it| (from..to).contains(&it.order()));
     Ok(list)
+}
+
+/// Returns the entry of a record that this job, or a child of it, has stored: its position is stored with it.
+fn of_stored(view: &mut View<'_>, job: &Job, record: &str) -> Result<Option<Stored>, FolioError> {
+    let Some(source) = source_storage::get(view, record)? else { return Ok(None) };
+    let Some(order) = source.get("order").and_then(Value::as_u64) else { return Ok(None) };
+    let of = text_at(&source, "snapshotId").map(|it| Job::get(view, it)).transpose()?.flatten();
+    let Some(of) = of.filter(|it| it.id() == job.id() || it.text("parentJobId") == job.id()) else {
+        return Ok(None);
+    };
+    let list = some_of_file(view, &of, order, order.saturating_add(1))?;
+    Ok(list.into_iter().find(|it| it.is_of(record)))
 }
 
 /// Adds the entries of a batch.
@@ -342,10 +360,12 @@ async fn entries(call: Call) -> Answer {
 async fn entry(call: Call) -> Answer {
     let (id, record) = (call.uuid_param("id")?, call.uuid_param("recordId")?);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        require_job(view, &id)?;
-        let list = stored(view, &id, false)?;
-        let found = list.iter().find(|it| it.text("i") == record || it.text("s") == record);
-        found.map(shown).ok_or_else(|| {
+        let job = require_job(view, &id)?;
+        let found = match of_stored(view, &job, &record)? {
+            Some(found) => Some(found),
+            None => stored(view, &id, false)?.into_iter().find(|it| it.is_of(&record)),
+        };
+        found.as_ref().map(shown).ok_or_else(|| {
             FolioError::not_found(format!(
                 "Record with id '{record}' was not found in the log of the job '{id}'"
             ))
