@@ -119,14 +119,7 @@ impl Found {
     pub(crate) fn of(view: &mut View<'_>, file: DataFile) -> Result<Self, ApiError> {
         let dataset = dataset_of(view, &file)?;
         let rows = rows::of_file(view, file.id)?;
-        let released = match dataset.was_released() {
-            true => version::newest_first(view, &dataset)?
-                .iter()
-                .filter(|it| it.state == datasets::State::Released)
-                .map(|it| it.ordinal)
-                .collect(),
-            false => Vec::new(),
-        };
+        let released = version::released_ordinals(view, &dataset)?;
         Ok(Self { file, dataset, rows, released })
     }
 
@@ -249,6 +242,26 @@ pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Resu
     let around = Around::of(view, &dataset, ordinal)?;
     let files = rows::with_files(view, rows)?;
     Ok(files.iter().map(|(row, file)| file_json(row, file, &around)).collect())
+}
+
+/// Returns the files that only the older of two versions has as they are there, and those of the newer one: by name, as
+/// JSON for `files`.
+pub(crate) fn differing_json(
+    view: &mut View<'_>,
+    dataset: &Dataset,
+    old: i64,
+    new: i64,
+) -> Result<(Vec<Value>, Vec<Value>), ApiError> {
+    let (before, after) = rows::differing(view, dataset.id, old, new)?;
+    let mut json = |rows: Vec<Row>, ordinal: i64| -> Result<Vec<Value>, ApiError> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let around = Around::of(view, dataset, ordinal)?;
+        let files = rows::with_files(view, rows)?;
+        Ok(files.iter().map(|(row, file)| file_json(row, file, &around)).collect())
+    };
+    Ok((json(before, old)?, json(after, new)?))
 }
 
 /// Returns the number of files in a version.

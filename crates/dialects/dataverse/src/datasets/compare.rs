@@ -1,6 +1,6 @@
 //! Differences between versions: `compare` for two, `compareSummary` for all (section 4.3 of the contract).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use pinakes_store::{View, Weight};
 use serde_json::{Map, Value, json};
@@ -151,12 +151,15 @@ const DESCRIBED: [(&str, &str); 5] = [
     ("Categories", "categories"),
 ];
 
+/// Returns the changes from the files that only the older version has as they are there to those of the newer one.
 fn file_changes(old: &[Value], new: &[Value]) -> FileChanges {
     let id = |it: &Value| it["dataFile"]["id"].as_i64();
+    let before: HashMap<Option<i64>, &Value> = old.iter().map(|it| (id(it), it)).collect();
+    let mut gone: HashSet<Option<i64>> = before.keys().copied().collect();
     let mut changes = FileChanges::default();
-    let mut replaced_ids = Vec::new();
     for file in new {
-        if let Some(before) = old.iter().find(|it| id(it) == id(file)) {
+        if let Some(before) = before.get(&id(file)) {
+            gone.remove(&id(file));
             let mut changed = Map::new();
             for (name, key) in DESCRIBED {
                 if before.get(key) != file.get(key) {
@@ -173,16 +176,15 @@ fn file_changes(old: &[Value], new: &[Value]) -> FileChanges {
             continue;
         }
         let previous = file["dataFile"]["previousDataFileId"].as_i64();
-        match old.iter().find(|it| previous.is_some() && id(it) == previous) {
+        match before.get(&previous).filter(|_| previous.is_some()) {
             Some(before) => {
-                replaced_ids.push(previous);
+                gone.remove(&previous);
                 changes.replaced.push(json!({"oldFile": file_json(before), "newFile": file_json(file)}));
             }
             None => changes.added.push(file_json(file)),
         }
     }
-    let is_gone = |it: &&Value| !new.iter().any(|file| id(file) == id(it)) && !replaced_ids.contains(&id(it));
-    changes.removed = old.iter().filter(is_gone).map(file_json).collect();
+    changes.removed = old.iter().filter(|it| gone.contains(&id(it))).map(file_json).collect();
     changes
 }
 
@@ -234,8 +236,7 @@ async fn compare(call: Call) -> Answer {
             }
         };
         add("metadataChanges", metadata_changes(&registry, &old, &new));
-        let old_files = files::list_json(view, dataset.id, old.ordinal)?;
-        let new_files = files::list_json(view, dataset.id, new.ordinal)?;
+        let (old_files, new_files) = files::differing_json(view, &dataset, old.ordinal, new.ordinal)?;
         let changes = file_changes(&old_files, &new_files);
         add("filesAdded", changes.added);
         add("filesRemoved", changes.removed);
@@ -333,8 +334,7 @@ fn summary_json(
         (_, Some(before)) if before.state == State::Deaccessioned => json!("previousVersionDeaccessioned"),
         (_, Some(before)) => {
             let mut map = field_counts(registry, before, version);
-            let old = files::list_json(view, dataset.id, before.ordinal)?;
-            let new = files::list_json(view, dataset.id, version.ordinal)?;
+            let (old, new) = files::differing_json(view, dataset, before.ordinal, version.ordinal)?;
             let changes = file_changes(&old, &new);
             let n_of = |it: &Value| it["changed"].as_object().map_or(0, Map::len);
             let n_changes: usize = changes.changed.iter().map(n_of).sum();

@@ -72,16 +72,17 @@ pub(crate) fn editable(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> R
     Ok(dataset)
 }
 
-/// Changes the draft with `change`, and returns the result of `render`.
+/// Changes the draft with `change`, and returns the result of `render`, which reads after the change is stored: no other
+/// writer waits while the files of a large dataset are described.
 pub(crate) async fn changed<R: Send + 'static>(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Dataset, &mut Version) -> Result<(), ApiError> + Send + 'static,
-    mut render: impl FnMut(&mut Txn<'_>, &Dataset, &Version) -> Result<R, ApiError> + Send + 'static,
+    mut render: impl FnMut(&mut View<'_>, &Dataset, &Version) -> Result<R, ApiError> + Send + 'static,
 ) -> Result<R, ApiError> {
     let (app, asker, wanted, ids) =
         (call.app.clone(), call.asker.clone(), Wanted::of(call)?, call.ids(1).await?);
     let expected = call.query.filled("sourceLastUpdateTime").map(str::to_owned);
-    let write = move |txn: &mut Txn<'_>| -> Result<R, ApiError> {
+    let write = move |txn: &mut Txn<'_>| -> Result<(Dataset, Version), ApiError> {
         let (mut ids, now) = (ids, app.now());
         let mut dataset = editable(txn, &asker, &wanted)?;
         check_source_time(txn, &dataset, expected.as_deref())?;
@@ -91,9 +92,10 @@ pub(crate) async fn changed<R: Send + 'static>(
         datasets::put(txn, &dataset)?;
         version::put(txn, &draft)?;
         changes::dataset(txn, &app, dataset.id)?;
-        render(txn, &dataset, &draft)
+        Ok((dataset, draft))
     };
-    call.db().write(write).await
+    let (dataset, draft) = call.db().write(write).await?;
+    call.db().read(Weight::Scan, move |view| render(view, &dataset, &draft)).await
 }
 
 /// Refuses a change that is based on an outdated state.
@@ -119,8 +121,8 @@ pub(crate) fn check_source_time(
 }
 
 /// Returns the draft as JSON for answers to changes.
-pub(crate) fn rendered(txn: &mut Txn<'_>, dataset: &Dataset, draft: &Version) -> Result<Value, ApiError> {
-    show::version_json(txn, dataset, draft, Showing::default())
+pub(crate) fn rendered(view: &mut View<'_>, dataset: &Dataset, draft: &Version) -> Result<Value, ApiError> {
+    show::version_json(view, dataset, draft, Showing::default())
 }
 
 pub(crate) fn put_fields(

@@ -299,6 +299,15 @@ pub(crate) fn newest_first(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec
     Ok(all.into_iter().map(|it| brought_up_to_date(it, dataset)).collect())
 }
 
+/// Returns the ordinals of the versions that are published and not deaccessioned, the newest first.
+pub(crate) fn released_ordinals(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<i64>, ApiError> {
+    if !dataset.was_released() {
+        return Ok(Vec::new());
+    }
+    let all = newest_first(view, dataset)?.into_iter();
+    Ok(all.filter(|it| it.state == State::Released).map(|it| it.ordinal).collect())
+}
+
 /// Stores a version.
 pub(crate) fn put(txn: &mut Txn<'_>, version: &Version) -> Result<(), ApiError> {
     stored::put(txn, &VERSION, &version.id.to_string(), version)

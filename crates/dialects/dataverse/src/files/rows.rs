@@ -24,8 +24,26 @@ pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
 
 /// Returns the rows of a version, ordered by name.
 pub(crate) fn of_version(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Row>, ApiError> {
+    by_name(view, in_version(dataset, ordinal))
+}
+
+/// Returns the rows that only the older of two versions has, and those that only the newer one has, each ordered by name.
+pub(crate) fn differing(
+    view: &mut View<'_>,
+    dataset: i64,
+    old: i64,
+    new: i64,
+) -> Result<(Vec<Row>, Vec<Row>), ApiError> {
+    let between =
+        |column: &str| Expr::Range(column.into(), End::Excluded(old.into()), End::Included(new.into()));
+    let ended = by_name(view, in_version(dataset, old).and(between("until")))?;
+    let begun = by_name(view, in_version(dataset, new).and(between("since")))?;
+    Ok((ended, begun))
+}
+
+fn by_name(view: &mut View<'_>, filter: Expr) -> Result<Vec<Row>, ApiError> {
     let mut rows = Vec::new();
-    each_of_version(view, dataset, ordinal, |row| rows.push(row))?;
+    each(view, filter, |row| rows.push(row))?;
     rows.sort_by(|a, b| (&a.label, a.file).cmp(&(&b.label, b.file)));
     Ok(rows)
 }
@@ -35,21 +53,16 @@ pub(crate) fn each_of_version(
     view: &mut View<'_>,
     dataset: i64,
     ordinal: i64,
-    mut visit: impl FnMut(Row),
+    visit: impl FnMut(Row),
 ) -> Result<(), ApiError> {
-    let query = Query::filter(in_version(dataset, ordinal));
-    let mut fault = None;
-    view.for_each(&ROW, &query, |record| match stored::parsed::<Row>(&record) {
-        Ok(row) => {
-            visit(row);
-            std::ops::ControlFlow::Continue(())
-        }
-        Err(error) => {
-            fault = Some(error);
-            std::ops::ControlFlow::Break(())
-        }
-    })?;
-    fault.map_or(Ok(()), Err)
+    each(view, in_version(dataset, ordinal), visit)
+}
+
+fn each(view: &mut View<'_>, filter: Expr, mut visit: impl FnMut(Row)) -> Result<(), ApiError> {
+    view.try_for_each(&ROW, &Query::filter(filter), |record| {
+        visit(stored::parsed::<Row>(&record)?);
+        Ok(())
+    })
 }
 
 /// Returns a page of the rows of a version, ordered by name.

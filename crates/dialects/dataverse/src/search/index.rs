@@ -61,9 +61,13 @@ fn paths(view: &mut View<'_>, collection: i64) -> Result<Vec<String>, ApiError> 
         .collect())
 }
 
+/// Stores a document, unless it is stored so already: a publication concerns all files of a dataset and changes few.
 fn put(txn: &mut Txn<'_>, id: &str, mut document: Value) -> Result<(), ApiError> {
     document["id"] = id.into();
-    stored::put(txn, &DOCUMENT, id, &document)
+    match txn.get(&DOCUMENT, id)? {
+        Some(before) if before.json()? == document => Ok(()),
+        _ => stored::put(txn, &DOCUMENT, id, &document),
+    }
 }
 
 fn sort_name(name: &str) -> String {
@@ -192,9 +196,10 @@ pub(crate) fn index_whole_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -
 /// Indexes all files of a dataset.
 fn index_files(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<(), ApiError> {
     let of = Expr::Is("dataset".into(), dataset.id.into());
+    let shared = Shared::of(txn, app, dataset)?;
     for id in rows::ids_of(txn, &crate::files::kinds::DATA_FILE, of)? {
         if let Some(file) = rows::data_file(txn, id.parse().unwrap_or_default())? {
-            index_file(txn, app, dataset, &file)?;
+            index_file_of(txn, &shared, dataset, file)?;
         }
     }
     Ok(())
@@ -355,8 +360,53 @@ pub(crate) fn index_file(
     dataset: &Dataset,
     file: &DataFile,
 ) -> Result<(), ApiError> {
-    let found = Found { dataset: dataset.clone(), ..Found::of(txn, file.clone())? };
-    let today = clock::date(app.now_ms());
+    let shared = Shared::of(txn, app, dataset)?;
+    index_file_of(txn, &shared, dataset, file.clone())
+}
+
+/// What the documents of all files of a dataset share.
+struct Shared {
+    paths: Vec<String>,
+    chain: Vec<i64>,
+    /// The name of the root collection.
+    source: String,
+    /// Ordinals of the versions that are published and not deaccessioned, the newest first.
+    released: Vec<i64>,
+    released_title: String,
+    draft_title: String,
+    today: String,
+}
+
+impl Shared {
+    fn of(view: &mut View<'_>, app: &Dataverse, dataset: &Dataset) -> Result<Self, ApiError> {
+        let mut title = |version: Option<i64>| match version {
+            Some(id) => Ok(version::title_of(&version::of_dataset(view, dataset, id)?)),
+            None => Ok::<_, ApiError>(String::new()),
+        };
+        let released = dataset.released.as_ref().map(|it| it.version);
+        let draft = dataset.draft.as_ref().map(|it| it.version);
+        let (released_title, draft_title) = (title(released)?, title(draft.or(released))?);
+        Ok(Self {
+            released: version::released_ordinals(view, dataset)?,
+            released_title,
+            draft_title,
+            paths: paths(view, dataset.owner)?,
+            chain: chain(view, dataset.owner)?,
+            source: collections::named_by_record(view, collections::ROOT)?.name,
+            today: clock::date(app.now_ms()),
+        })
+    }
+}
+
+fn index_file_of(
+    txn: &mut Txn<'_>,
+    shared: &Shared,
+    dataset: &Dataset,
+    file: DataFile,
+) -> Result<(), ApiError> {
+    let rows = rows::of_file(txn, file.id)?;
+    let found = Found { file, dataset: dataset.clone(), rows, released: shared.released.clone() };
+    let file = &found.file;
     let (public_id, draft_id) = (format!("datafile_{}", file.id), format!("datafile_{}_draft", file.id));
     let public = found.published_row().filter(|row| {
         // Only the newest published version is searchable.
@@ -364,7 +414,7 @@ pub(crate) fn index_file(
     });
     match public.cloned() {
         Some(row) => {
-            let document = file_document(txn, &found, &row, true, &today)?;
+            let document = file_document(txn, shared, &found, &row, true)?;
             put(txn, &public_id, document)?;
         }
         None => document::forget(txn, &public_id)?,
@@ -374,7 +424,7 @@ pub(crate) fn index_file(
     let open = open.or_else(|| if public.is_none() { found.open_row().cloned() } else { None });
     match open {
         Some(row) => {
-            let document = file_document(txn, &found, &row, false, &today)?;
+            let document = file_document(txn, shared, &found, &row, false)?;
             put(txn, &draft_id, document)
         }
         None => document::forget(txn, &draft_id),
@@ -383,11 +433,12 @@ pub(crate) fn index_file(
 
 fn file_document(
     view: &mut View<'_>,
+    shared: &Shared,
     found: &Found,
     row: &crate::files::Row,
     is_public: bool,
-    today: &str,
 ) -> Result<Value, ApiError> {
+    let today = shared.today.as_str();
     let (file, dataset) = (&found.file, &found.dataset);
     let status: &[&str] = match (is_public, dataset.was_released()) {
         (true, _) => &["Published"],
@@ -405,7 +456,7 @@ fn file_document(
     facets.push(facet_value("fileAccess", access));
     facets.extend(row.categories.iter().map(|it| facet_value("fileTag", it)));
     facets.extend(file.tags.iter().map(|it| facet_value("tabularDataTag", it)));
-    facets.push(facet_value("metadataSource", &collections::named_by_record(view, collections::ROOT)?.name));
+    facets.push(facet_value("metadataSource", &shared.source));
     let mut text =
         vec![row.label.clone(), row.description.clone(), row.directory.clone(), file.checksum.clone()];
     text.extend(file.original.as_ref().map(|it| it.name.clone()));
@@ -419,14 +470,7 @@ fn file_document(
     let (names, labels) = (of_variables("name"), of_variables("label"));
     text.extend(names.iter().chain(&labels).map(|it| (*it).to_owned()));
     let name = file.original.as_ref().map_or(&row.label, |it| &it.name);
-    let title = match &dataset.draft {
-        Some(draft) if !is_public => Some(draft.version),
-        _ => dataset.released.as_ref().map(|it| it.version),
-    };
-    let title = match title {
-        Some(id) => version::title_of(&version::of_dataset(view, dataset, id)?),
-        None => String::new(),
-    };
+    let title = if is_public { &shared.released_title } else { &shared.draft_title };
     Ok(json!({
         "type": "files",
         "entity": file.id.to_string(),
@@ -440,8 +484,8 @@ fn file_document(
         "date": clock::instant(file.created_ms),
         "public": is_public,
         "seenBy": if is_public { vec![] } else { vec![document::seen_by(dataset.id), document::seen_by(dataset.owner)] },
-        "subtree": paths(view, dataset.owner)?,
-        "above": chain(view, dataset.owner)?,
+        "subtree": shared.paths,
+        "above": shared.chain,
         "statuses": status,
         "facetValues": facets,
         "fields": {

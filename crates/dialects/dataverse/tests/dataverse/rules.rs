@@ -339,3 +339,57 @@ async fn compared_values_are_shown_as_to_readers() -> Result<(), Failure> {
     assert!(!told.contains("example.org"), "{told}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_tell_which_files_differ() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    let (dataset, _) = server.dataset(&fiona, "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    let mut ids = Vec::new();
+    for name in ["kept.txt", "described.txt", "removed.txt", "replaced.txt"] {
+        let got = server.upload(&fiona, &add, name, name.as_bytes(), &json!({})).await?.json();
+        ids.push(got["data"]["files"][0]["dataFile"]["id"].clone());
+    }
+    server.publish(&fiona, "tides", dataset).await?;
+    let new = json!({"description": "hourly", "categories": ["Data"]});
+    let path = format!("/api/files/{}/metadata", ids[1]);
+    let got = server.form(&fiona, "POST", &path, "none", b"", &new).await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    let got = server.send(&fiona, "DELETE", &format!("/api/files/{}", ids[2]), "", "").await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    let path = format!("/api/files/{}/replace", ids[3]);
+    let got = server.upload(&fiona, &path, "new.txt", b"new", &json!({"forceReplace": true})).await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    let got = server.upload(&fiona, &add, "added.txt", b"added", &json!({})).await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+
+    let compared = format!("/api/datasets/{dataset}/versions/1.0/compare/:draft");
+    let told = server.get(&fiona, &compared).await?.json()["data"].clone();
+    let names = |list: &Value, key: &str| -> Vec<String> {
+        let list = list.as_array().into_iter().flatten();
+        list.filter_map(|it| it.pointer(key)?.as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!(names(&told["filesAdded"], "/fileName"), ["added.txt"], "{told}");
+    assert_eq!(names(&told["filesRemoved"], "/fileName"), ["removed.txt"], "{told}");
+    assert_eq!(names(&told["filesReplaced"], "/oldFile/fileName"), ["replaced.txt"], "{told}");
+    assert_eq!(names(&told["filesReplaced"], "/newFile/fileName"), ["new.txt"], "{told}");
+    assert_eq!(names(&told["fileChanges"], "/fileName"), ["described.txt"], "{told}");
+    let changed = &told["fileChanges"][0]["changed"];
+    assert_eq!(changed["Description"]["newValue"], "hourly", "{told}");
+    assert_eq!(changed["Categories"]["newValue"], json!(["Data"]), "{told}");
+    assert_eq!(changed.as_object().map(serde_json::Map::len), Some(2), "{told}");
+
+    let summary = format!("/api/datasets/{dataset}/versions/compareSummary");
+    let told = server.get(&fiona, &summary).await?.json()["data"].clone();
+    let expected = json!({
+        "added": 1, "removed": 1, "replaced": 1, "changedFileMetaData": 2, "changedVariableMetadata": 0,
+    });
+    assert_eq!(told[0]["summary"]["files"], expected, "{told}");
+    // After the publication the same versions differ in the same way.
+    server.publish(&fiona, "tides", dataset).await?;
+    let told = server.get(&fiona, &compared.replace(":draft", "2.0")).await?.json()["data"].clone();
+    assert_eq!(names(&told["filesReplaced"], "/newFile/fileName"), ["new.txt"], "{told}");
+    assert_eq!(names(&told["filesRemoved"], "/fileName"), ["removed.txt"], "{told}");
+    Ok(())
+}
