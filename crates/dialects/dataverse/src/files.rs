@@ -233,15 +233,10 @@ pub(crate) fn remove_all(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError
 }
 
 /// Returns the files of a version by name, as JSON for `files`.
-pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Value>, ApiError> {
-    let rows = rows::of_version(view, dataset, ordinal)?;
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
-    let Some(dataset) = datasets::by_id(view, dataset)? else { return Ok(Vec::new()) };
-    let around = Around::of(view, &dataset, ordinal)?;
+pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, around: &Around) -> Result<Vec<Value>, ApiError> {
+    let rows = rows::of_version(view, dataset, around.version.ordinal)?;
     let files = rows::with_files(view, rows)?;
-    Ok(files.iter().map(|(row, file)| file_json(row, file, &around)).collect())
+    Ok(files.iter().map(|(row, file)| file_json(row, file, around)).collect())
 }
 
 /// Returns the files that only the older of two versions has as they are there, and those of the newer one: by name, as

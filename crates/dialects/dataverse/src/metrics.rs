@@ -359,11 +359,11 @@ async fn by_type(call: Call) -> Answer {
         for (_, id) in asked.objects(view)? {
             let Some(dataset) = crate::datasets::by_id(view, id)? else { continue };
             let Some(released) = dataset.released else { continue };
-            for file in files::list_json(view, id, released.ordinal)? {
-                let ty = file["dataFile"]["contentType"].as_str().unwrap_or("unknown").to_owned();
-                let entry = counts.entry(ty).or_default();
+            let rows = rows::of_version(view, id, released.ordinal)?;
+            for (_, file) in rows::with_files(view, rows)? {
+                let entry = counts.entry(file.content_type).or_default();
                 entry.0 += 1;
-                entry.1 += file["dataFile"]["filesize"].as_u64().unwrap_or(0);
+                entry.1 += file.size;
             }
         }
         Ok(counts.into_iter().map(|(ty, (n, size))| [ty.into(), n.into(), size.into()]).collect())

@@ -135,6 +135,17 @@ pub(crate) fn version_json(
     version: &Version,
     showing: Showing,
 ) -> Result<Value, ApiError> {
+    version_json_among(view, dataset, version, None, showing)
+}
+
+/// As [`version_json`], with all versions of the dataset, the newest first, if they are at hand.
+fn version_json_among(
+    view: &mut View<'_>,
+    dataset: &Dataset,
+    version: &Version,
+    all: Option<&[Version]>,
+    showing: Showing,
+) -> Result<Value, ApiError> {
     let (limit, left) = file_limit(view, dataset)?;
     let latest_state = if dataset.draft.is_some() { State::Draft } else { latest_state(view, dataset)? };
     let mut map = envelope::object(json!({
@@ -172,7 +183,11 @@ pub(crate) fn version_json(
         map.insert("isPartOf".into(), is_part_of(view, dataset)?);
     }
     if showing.files {
-        map.insert("files".into(), files::list_json(view, dataset.id, version.ordinal)?.into());
+        let around = match all {
+            Some(all) => files::Around::among(all, version),
+            None => files::Around::with(view, dataset, version.clone())?,
+        };
+        map.insert("files".into(), files::list_json(view, dataset.id, &around)?.into());
     }
     Ok(Value::Object(map))
 }
@@ -303,7 +318,8 @@ async fn list_versions(call: Call) -> Answer {
         });
         let skip = usize::try_from(offset).unwrap_or(usize::MAX);
         let take = usize::try_from(limit).unwrap_or(usize::MAX);
-        seen.skip(skip).take(take).map(|it| version_json(view, &dataset, it, showing)).collect()
+        let seen = seen.skip(skip).take(take);
+        seen.map(|it| version_json_among(view, &dataset, it, Some(&all), showing)).collect()
     };
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }

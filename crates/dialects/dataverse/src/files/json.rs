@@ -21,17 +21,21 @@ impl Around {
     /// Reads it for the version with that ordinal.
     pub(crate) fn of(view: &mut View<'_>, dataset: &Dataset, ordinal: i64) -> Result<Self, ApiError> {
         let all = version::newest_first(view, dataset)?;
+        let version = all.iter().find(|it| it.ordinal == ordinal).ok_or_else(|| {
+            ApiError::not_found(format!("Dataset version {ordinal} of dataset {} not found", dataset.id))
+        })?;
+        Ok(Self::among(&all, version))
+    }
+
+    /// Returns it for one of all versions of a dataset, which are given with the newest first.
+    pub(crate) fn among(all: &[Version], version: &Version) -> Self {
         let published = all
             .iter()
             .rev()
             .filter(|it| it.state != State::Draft)
             .filter_map(|it| Some((it.ordinal, it.release_time.as_deref()?.get(..10)?.to_owned())))
             .collect();
-        let version = all.into_iter().find(|it| it.ordinal == ordinal);
-        let version = version.ok_or_else(|| {
-            ApiError::not_found(format!("Dataset version {ordinal} of dataset {} not found", dataset.id))
-        })?;
-        Ok(Self { version, published })
+        Self { version: version.clone(), published }
     }
 
     /// Reads it for a version that is already in memory.
