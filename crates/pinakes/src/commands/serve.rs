@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use pinakes_blobs::Blobs;
@@ -29,6 +30,8 @@ use crate::terminal::{say, warn};
 /// Threads for blocking work in addition to scans and password checks: needed by the runtime itself (name
 /// look-ups, files).
 const SPARE_BLOCKING_THREADS: usize = 16;
+/// Time, at the end, for work that nobody waits for any more, such as reads for connections that were cut.
+const STRAGGLERS: Duration = Duration::from_secs(2);
 /// Number of a dialect's paths that are printed at the start.
 const BASES_SHOWN: usize = 4;
 /// Exit code after a second signal while draining, the one shells use for SIGINT.
@@ -87,7 +90,15 @@ pub(crate) fn serve(
     notes: &[String],
     before: impl AsyncFnOnce(&[Neighbour], &Context) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
-    runtime(&house.config)?.block_on(serve_until_told(house, testing, notes, before))
+    let runtime = runtime(&house.config)?;
+    let ended = runtime.block_on(serve_until_told(house, testing, notes, before));
+    leave(runtime);
+    ended
+}
+
+/// Ends the threads of a runtime; what is not finished in time is left behind, and ends with the process.
+fn leave(runtime: Runtime) {
+    runtime.shutdown_timeout(STRAGGLERS);
 }
 
 async fn serve_until_told(
@@ -331,6 +342,21 @@ mod tests {
         assert_eq!(fitted(1_024, 20_000, 256), (448, 22));
         assert_eq!(fitted(1_024, 100, 256), (100, 39));
         assert_eq!(fitted(64, 20_000, 256), (1, 1));
+    }
+
+    /// Waits for ever if work that does not end keeps the server.
+    #[test]
+    fn work_without_an_end_does_not_keep_the_server() -> anyhow::Result<()> {
+        let runtime = runtime(&Config::default())?;
+        let (told, tell) = (std::sync::mpsc::channel::<()>(), std::sync::mpsc::channel::<()>());
+        runtime.spawn_blocking(move || {
+            told.0.send(()).ok();
+            tell.1.recv().ok();
+        });
+        told.1.recv()?;
+        leave(runtime);
+        drop(tell.0);
+        Ok(())
     }
 
     #[test]
