@@ -20,10 +20,20 @@ impl View<'_> {
     /// Errors: more rows or bytes than [`crate::Limits::page_rows`] and [`crate::Limits::page_bytes`] allow, or than
     /// all requests together may hold ([`crate::Limits::held_bytes`]).
     pub fn find(&mut self, kind: &'static Kind, query: &Query) -> Result<Vec<Record>> {
+        self.collected(|view, add| view.for_each(kind, query, add))
+    }
+
+    /// Returns the records that `pass` passes on.
+    ///
+    /// Errors: as [`View::find`].
+    pub(crate) fn collected(
+        &mut self,
+        pass: impl FnOnce(&mut Self, &mut dyn FnMut(Record) -> ControlFlow<()>) -> Result<()>,
+    ) -> Result<Vec<Record>> {
         let limits = self.shared.limits.clone();
         let (mut list, mut n_bytes, mut is_over) = (Vec::new(), 0_u64, false);
         let (mut held, mut n_held, mut crowded) = (self.shared.budget.nothing(), 0, Ok(()));
-        self.for_each(kind, query, |record| {
+        pass(self, &mut |record| {
             n_bytes += record.body.len() as u64;
             is_over = limits.page_bytes < n_bytes || limits.page_rows <= list.len() as u64;
             list.push(record);
@@ -115,7 +125,7 @@ impl View<'_> {
         }
     }
 
-    fn visit_keys(
+    pub(crate) fn visit_keys(
         &mut self,
         kind: &'static Kind,
         keys: &[i64],
@@ -158,6 +168,8 @@ impl View<'_> {
 
     /// Returns the sum of the numbers at the path of a column of whole numbers ([`crate::Type::Integer`]) of all records
     /// that satisfy a condition; a record without a number adds nothing.
+    ///
+    /// Errors: there is no such column, or the sum has more than 64 bits.
     pub fn sum(&mut self, kind: &'static Kind, filter: &Expr, path: &Path) -> Result<i64> {
         Scan::of(self, kind, &Query::filter(filter.clone()))?.sum(self, path)
     }

@@ -1,11 +1,15 @@
 //! Records in the order of how well they satisfy conditions that each have a weight.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use crate::index::{Decider, parse};
 use crate::plan::typed;
 use crate::scan::Scan;
 use crate::{Expr, Kind, Query, Record, Result, View, explain};
+
+/// Number of rows that are held before those behind the end are dropped.
+const SPARE_ROWS: usize = 4_096;
 
 /// A condition, and what it adds to the rank of a record that satisfies it.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,12 +90,11 @@ impl FirstRanked {
     }
 }
 
-/// Number of rows that are held before those behind the end are dropped.
-const SPARE_ROWS: usize = 4_096;
-
 impl View<'_> {
     /// Returns a window of the records that satisfy `filter`, those of the highest rank first. Records of the same rank
     /// are in insertion order. The search index decides the conditions; without one, all bodies are read.
+    ///
+    /// Errors: as [`View::find`].
     pub fn ranked(
         &mut self,
         kind: &'static Kind,
@@ -113,8 +116,9 @@ impl View<'_> {
         };
         let rows = first.behind(skip);
         let keys: Vec<i64> = rows.iter().map(|it| it.1).collect();
-        let records = self.by_keys(kind, &keys)?;
-        Ok(rows.into_iter().zip(records).map(|((rank, _), record)| Ranked { rank, record }).collect())
+        let ranks: HashMap<i64, u64> = rows.into_iter().map(|(rank, key)| (key, rank)).collect();
+        let records = self.collected(|view, mut add| view.visit_keys(kind, &keys, &mut add).map(|_| ()))?;
+        Ok(records.into_iter().map(|record| Ranked { rank: ranks[&record.key], record }).collect())
     }
 
     fn ranked_by_bodies(

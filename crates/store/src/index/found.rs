@@ -455,15 +455,15 @@ impl Found<'_> {
     }
 
     /// Returns the sum of the values of a column of whole numbers, which holds one for each record.
-    pub(crate) fn sum(&self, place: usize) -> Result<i64> {
+    pub(crate) fn sum(&self, place: usize) -> Result<i128> {
         let of_tail = self.tail.iter().map(|it| match it.taken.cells[place] {
-            Cell::Int(number) => number,
+            Cell::Int(number) => i128::from(number),
             _ => 0,
         });
-        let mut sum: i64 = of_tail.sum();
+        let mut sum: i128 = of_tail.sum();
         for (segment, set) in &self.segments {
             let column = segment.reader().fast_fields().i64(&column_name(place))?;
-            each_value(&column, set, |_, number| sum += number);
+            each_value(&column, set, |_, number| sum += i128::from(number));
         }
         Ok(sum)
     }

@@ -13,6 +13,8 @@ use crate::{Arity, Path, Result, StoreError, Type, View};
 
 impl Scan {
     /// Returns the sum of the numbers at the path of a column of whole numbers.
+    ///
+    /// Errors: there is no such column, or the sum has more than 64 bits.
     pub(crate) fn sum(mut self, view: &mut View<'_>, path: &Path) -> Result<i64> {
         let column = self.declared.column_of(path);
         let Some(column) = column.filter(|it| (it.ty, it.arity) == (Type::Integer, Arity::One)) else {
@@ -30,7 +32,7 @@ impl Scan {
             && let Some(place) = place
             && let Some(sum) = self.by_index(view, Extent::All, |_, found| found.sum(place).map(Some))?
         {
-            return Ok(sum);
+            return self.fitting(sum);
         }
         let is_held = self.kind.column_of(path).is_some();
         if self.plan.residual.is_none() && is_held {
@@ -43,12 +45,17 @@ impl Scan {
             self.note("sum", || "rows added up by the engine".into());
             return Ok(sum.unwrap_or(0));
         }
-        let mut sum = 0_i64;
+        let mut sum = 0_i128;
         self.each_body(view, &Lead::Engine, "", std::slice::from_ref(path), |_, body| {
-            sum += value_at(body, path.as_steps()).and_then(Json::as_i64).unwrap_or(0);
+            sum += value_at(body, path.as_steps()).and_then(Json::as_i64).map_or(0, i128::from);
             ControlFlow::Continue(())
         })?;
         self.note("sum", || "each body looked at that columns left".into());
-        Ok(sum)
+        self.fitting(sum)
+    }
+
+    fn fitting(&self, sum: i128) -> Result<i64> {
+        let too_large = |_| StoreError::Query(format!("the numbers of {} add up to {sum}", self.kind.name));
+        i64::try_from(sum).map_err(too_large)
     }
 }

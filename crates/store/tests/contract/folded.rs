@@ -69,6 +69,8 @@ fn ranges_are_those_of_the_bodies() {
         }
         let plain = Expr::Range("title".into(), ends("title 1")[0].clone(), ends("title 2")[1].clone());
         let (held, told) = told_with(|| found(&tenant, &SLIM, &plain));
-        assert!(!held.is_empty() && !told.contains("bod") || told.contains(" 0 bodies"), "{held:?} {told}");
+        assert!(!held.is_empty(), "{}", place.engine);
+        let reads_bodies = told.contains("bod") && !told.contains(" 0 bodies read");
+        assert!(!reads_bodies, "{} {told}", place.engine);
     }
 }
