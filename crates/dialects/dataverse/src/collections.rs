@@ -215,14 +215,16 @@ pub(crate) fn children(view: &mut View<'_>, id: i64) -> Result<Vec<Collection>, 
     stored::find_by(view, &COLLECTION, "parent", id)
 }
 
-/// Returns a collection and all below it.
-pub(crate) fn below(view: &mut View<'_>, id: i64) -> Result<Vec<i64>, ApiError> {
-    let (mut found, mut waiting) = (vec![id], vec![id]);
-    while let Some(id) = waiting.pop() {
-        for child in children(view, id)? {
-            found.push(child.id);
-            waiting.push(child.id);
+/// Returns a collection and all below it, those nearer to it first.
+pub(crate) fn below(view: &mut View<'_>, top: Collection) -> Result<Vec<Collection>, ApiError> {
+    let mut all = vec![top];
+    let (mut next, mut level) = (0, 0);
+    while next < all.len() && level < DEPTH {
+        let end = all.len();
+        for at in next..end {
+            all.extend(children(view, all[at].id)?);
         }
+        (next, level) = (end, level + 1);
     }
-    Ok(found)
+    Ok(all)
 }

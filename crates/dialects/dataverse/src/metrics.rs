@@ -235,7 +235,7 @@ fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
 fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, ApiError> {
     let Some(alias) = alias else { return Ok(None) };
     let top = collections::find(view, alias)?;
-    collections::below(view, top.id).map(Some)
+    Ok(Some(collections::below(view, top)?.into_iter().map(|it| it.id).collect()))
 }
 
 async fn total(call: Call) -> Answer {

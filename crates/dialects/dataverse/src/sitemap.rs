@@ -70,12 +70,13 @@ async fn page(call: &Call, number: u64) -> Answer {
         let mut body = String::new();
         for document in documents {
             let changed = document["changed"].as_str().or(document["date"].as_str());
-            let date = changed.and_then(|it| it.get(..10)).unwrap_or_default();
+            let date = changed.and_then(|it| it.get(..10));
+            let date = date.map(|it| format!("<lastmod>{it}</lastmod>")).unwrap_or_default();
             let address = match (document["pid"].as_str(), document["identifier"].as_str()) {
                 (Some(pid), _) => format!("{site_url}/dataset.xhtml?persistentId={pid}"),
                 (None, alias) => format!("{site_url}/dataverse/{}", alias.unwrap_or_default()),
             };
-            body.push_str(&format!("<url><loc>{}</loc><lastmod>{date}</lastmod></url>\n", escaped(&address)));
+            body.push_str(&format!("<url><loc>{}</loc>{date}</url>\n", escaped(&address)));
         }
         Ok(body)
     };

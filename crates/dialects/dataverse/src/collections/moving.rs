@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::app::Call;
 use crate::blocks::Registry;
-use crate::collections::{self, Collection, DEPTH, ROOT, children};
+use crate::collections::{self, Collection, ROOT};
 use crate::datasets::{self, DATASET, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::guestbooks::{GUESTBOOK, Guestbook};
@@ -88,15 +88,7 @@ struct Moved<'m> {
 
 impl<'m> Moved<'m> {
     fn of(view: &mut View<'_>, top: &Collection, target: &'m Collection) -> Result<Self, ApiError> {
-        let mut all = vec![top.clone()];
-        let (mut next, mut level) = (0, 0);
-        while next < all.len() && level < DEPTH {
-            let end = all.len();
-            for at in next..end {
-                all.extend(children(view, all[at].id)?);
-            }
-            (next, level) = (end, level + 1);
-        }
+        let all = collections::below(view, top.clone())?;
         let mut datasets = Vec::new();
         for it in &all {
             datasets.extend(stored::find_by::<Dataset>(view, &DATASET, "owner", it.id)?);

@@ -22,8 +22,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 
 /// Returns the total size of all files below a collection, in bytes.
 pub(crate) fn used_bytes(view: &mut View<'_>, collection: &Collection) -> Result<u64, ApiError> {
-    let owners = collections::below(view, collection.id)?;
-    let inside = Expr::In("owner".into(), owners.into_iter().map(Into::into).collect());
+    let owners = collections::below(view, collection.clone())?;
+    let inside = Expr::In("owner".into(), owners.into_iter().map(|it| it.id.into()).collect());
     let datasets = view.join_keys(&DATASET, &inside, &"id".into())?;
     files::bytes_of(view, &Expr::Joined("dataset".into(), datasets))
 }

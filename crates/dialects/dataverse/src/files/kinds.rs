@@ -16,11 +16,10 @@ pub(crate) static DATA_FILE: Kind = Kind {
         Column::one("creator", Type::Integer),
         Column::one("size", Type::Integer),
         Column::at("original_size", "original.size", Type::Integer),
-        Column::one("contentType", Type::Text),
     ],
     indexes: &[Index::on(&["dataset"]), Index::unique(&["pid"]), Index::on(&["creator"])],
     search: Search::Declared,
-    joins: &["id", "dataset"],
+    joins: &["dataset"],
     identifiers: &[
         Identifier { scheme: pinakes_blobs::SCHEME, path: "blob" },
         Identifier { scheme: pinakes_blobs::SCHEME, path: "original.blob" },

@@ -65,3 +65,50 @@ async fn harvesters_get_what_the_standard_says() -> Result<(), Failure> {
     }
     Ok(golden::compare(&case.with_extension("out"), &out)?)
 }
+
+/// Returns the identifiers on all pages of a list, one record on each.
+async fn harvested(server: &Server, verb: &str, arguments: &str) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    let mut path = format!("/oai?verb={verb}&metadataPrefix=oai_dc{arguments}");
+    loop {
+        let page = server.get("", &path).await?.text();
+        let identifiers = page.split("<identifier>").skip(1).filter_map(|it| it.split_once("</identifier>"));
+        found.extend(identifiers.map(|it| it.0.to_owned()));
+        match token(&page).filter(|it| !it.is_empty()) {
+            Some(token) => path = format!("/oai?verb={verb}&resumptionToken={token}"),
+            None => return Ok(found),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_record_is_on_one_page() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (root, fiona) = (server.superuser("root").await?, server.user("fiona").await?);
+    let mut pids = Vec::new();
+    for alias in ["tides", "waves", "winds", "currents"] {
+        let (dataset, pid) = server.dataset(&fiona, alias).await?;
+        server.publish(&fiona, alias, dataset).await?;
+        pids.push(pid);
+    }
+    // A draft is no record.
+    server.dataset(&fiona, "drafts").await?;
+    let set = serde_json::json!({"name": "all", "definition": "title:tide"});
+    let got = server.json(&root, "POST", "/api/harvest/server/oaisets/add", &set).await?;
+    assert_eq!(got.status, http::StatusCode::CREATED, "{}", got.text());
+    let got = server.send(&root, "PUT", "/api/harvest/server/oaisets/all/export", "", "").await?;
+    assert_eq!(got.status, http::StatusCode::OK, "{}", got.text());
+    for (arguments, expected) in [
+        ("", &pids[..]),
+        ("&from=2026-02-01", &pids[..]),
+        ("&until=2026-01-31", &[]),
+        ("&set=all", &pids[..]),
+        ("&set=all&from=2026-02-01&until=2026-02-01", &pids[..]),
+        ("&set=all&from=2026-02-02", &[]),
+    ] {
+        for verb in ["ListIdentifiers", "ListRecords"] {
+            assert_eq!(harvested(&server, verb, arguments).await?, expected, "{verb} {arguments}");
+        }
+    }
+    Ok(())
+}

@@ -56,7 +56,8 @@ async fn titles(server: &Server, key: &str, query: &str) -> Result<Vec<String>, 
     let found =
         server.get(key, &format!("/api/search?type=dataset&show_relevance=true&{query}")).await?.json();
     let items = found["data"]["items"].as_array().ok_or_else(|| found.to_string())?;
-    Ok(items.iter().map(|it| it["name"].as_str().unwrap_or_default().to_owned()).collect())
+    let name = |it: &serde_json::Value| it["name"].as_str().map(str::to_owned);
+    items.iter().map(|it| name(it).ok_or_else(|| format!("no name: {it}").into())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
