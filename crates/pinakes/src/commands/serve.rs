@@ -348,14 +348,15 @@ mod tests {
     #[test]
     fn work_without_an_end_does_not_keep_the_server() -> anyhow::Result<()> {
         let runtime = runtime(&Config::default())?;
-        let (told, tell) = (std::sync::mpsc::channel::<()>(), std::sync::mpsc::channel::<()>());
+        let (begin, begun) = std::sync::mpsc::channel::<()>();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
         runtime.spawn_blocking(move || {
-            told.0.send(()).ok();
-            tell.1.recv().ok();
+            drop(begin);
+            ended.recv()
         });
-        told.1.recv()?;
+        assert!(begun.recv().is_err(), "the work tells that it runs by letting go");
         leave(runtime);
-        drop(tell.0);
+        drop(end);
         Ok(())
     }
 
