@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pinakes_store::{
-    Catalogue, Column, Counts, Direction, Document, End, Expr, Facet, Index, Kind, Limits, Location, Path,
-    Pattern, Query, StoreError, Tenant, Text, TextQuery, Texts, Type, Value, View,
+    Catalogue, Column, Counts, Direction, Document, End, Expr, Facet, Fields, Index, Kind, Limits, Location,
+    Path, Pattern, Query, StoreError, Tenant, Text, TextQuery, Texts, Type, Value, View,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -48,8 +48,8 @@ static DATASET: Kind = Kind {
 
 static KINDS: &[&Kind] = &[&DATASET];
 
-fn keys(map: &Map<String, Json>, into: &mut Texts) {
-    map.keys().for_each(|it| into.push(it));
+fn keys(fields: &Fields<'_>, into: &mut Texts) {
+    fields.iter().for_each(|(name, _)| into.push(name));
 }
 
 /// A small random number generator, so that every run has the same records.

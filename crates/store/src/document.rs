@@ -16,7 +16,7 @@ use crate::eval::{each_at, instant_ms, value_at};
 use crate::identifiers;
 use crate::marks::Mark;
 use crate::strings::unique_strings;
-use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Texts, Type};
+use crate::{Arity, Class, Counts, Fields, Kind, ListId, Path, Result, StoreError, Text, Texts, Tree, Type};
 
 /// A record ready to be written. Creating one serialises the body and reads it once; writers do this outside the
 /// transaction.
@@ -48,7 +48,8 @@ impl Document {
         let id = id.into();
         check_id(kind, &id)?;
         let bytes = serialized(&Whole(body, part)).map_err(|error| StoreError::Damaged(error.to_string()))?;
-        Ok(Self { kind, id, body: bytes, taken: Taken::with_part(kind, body, Some(part)), list: None })
+        let taken = Taken::with_part(kind, body, Some((part.name, &part.strings)));
+        Ok(Self { kind, id, body: bytes, taken, list: None })
     }
 
     /// Creates a document with the given bytes as the stored body, for dialects that format JSON in their own way. The
@@ -246,8 +247,25 @@ impl Taken {
         Self::with_part(kind, body, None)
     }
 
-    /// Extracts what `kind` declares; `part` is the member for which `body` holds only a placeholder.
-    fn with_part(kind: &'static Kind, body: &Json, part: Option<&Part>) -> Self {
+    /// Extracts what `kind` declares from a stored body. Also returns its values, without `part`: see [`part_of`].
+    pub(crate) fn from_tree(kind: &'static Kind, part: Option<&str>, body: &Tree<'_>) -> (Json, Self) {
+        let Tree::Object(fields) = body else { return (Json::Null, Self::from(kind, &Json::Null)) };
+        let mut strings = Texts::default();
+        for facet in kind.facets.iter().filter(|it| Some(it.path) == part) {
+            if let (Counts::Strings(extract), Some(Tree::Object(member))) =
+                (facet.counts, fields.get(facet.path))
+            {
+                extract(member, &mut strings);
+            }
+        }
+        let rest = Json::Object(fields.to_map_without(part));
+        let taken = Self::with_part(kind, &rest, part.map(|it| (it, &strings)));
+        (rest, taken)
+    }
+
+    /// Extracts what `kind` declares; `part` is a member that `body` may lack, and what [`Counts::Strings`] extracts
+    /// from it.
+    pub(crate) fn with_part(kind: &'static Kind, body: &Json, part: Option<(&str, &Texts)>) -> Self {
         let class_text: Arc<str> = class_text(kind, body).into();
         let mut taken = Self {
             class: class_of(&class_text),
@@ -272,8 +290,8 @@ impl Taken {
         let mut values = Texts::default();
         for (index, facet) in kind.facets.iter().enumerate() {
             values.clear();
-            match part.filter(|it| it.name == facet.path) {
-                Some(part) => part.strings.iter().for_each(|it| values.push(&storable(it))),
+            match part.filter(|it| it.0 == facet.path) {
+                Some((_, strings)) => strings.iter().for_each(|it| values.push(&storable(it))),
                 None => count(facet.counts, body, facet.path, &mut |value| values.push(value)),
             }
             if !values.is_empty() {
@@ -292,6 +310,24 @@ impl Taken {
         sort_set(&mut taken.links);
         taken
     }
+}
+
+/// Returns the member of a kind's bodies from which [`Counts::Strings`] alone extracts anything: a large one that need not
+/// become values.
+pub(crate) fn part_of(kind: &Kind) -> Option<&'static str> {
+    let mut facets = kind.facets.iter().filter(|it| matches!(it.counts, Counts::Strings(_)));
+    let (part, None) = (facets.next()?.path, facets.next()) else { return None };
+    let is_in_it = |path: &str| path.split('.').next() == Some(part);
+    let is_text_in_it = matches!(kind.text, Text::At(paths) if paths.iter().any(|it| is_in_it(it)));
+    let is_read_elsewhere = part.contains('.')
+        || is_text_in_it
+        || !kind.lists.is_empty()
+        || kind.class_fields.iter().chain(kind.joins).any(|it| is_in_it(it))
+        || kind.columns.iter().any(|it| is_in_it(it.path))
+        || kind.facets.iter().any(|it| is_in_it(it.path) && it.path != part)
+        || kind.identifiers.iter().any(|it| is_in_it(it.path))
+        || kind.links.iter().any(|it| is_in_it(it.path));
+    (!is_read_elsewhere).then_some(part)
 }
 
 /// Returns the text of a stored body that searches look in; empty when the kind has no text.
@@ -331,7 +367,7 @@ pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl Fn
         Counts::Strings(strings) => {
             if let Some(Json::Object(map)) = value_at(body, Path::dotted(path).as_steps()) {
                 let mut list = Texts::default();
-                strings(map, &mut list);
+                strings(&Fields::of(map), &mut list);
                 list.iter().for_each(|it| visit(&storable(it)));
             }
         }

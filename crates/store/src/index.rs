@@ -18,6 +18,7 @@ mod codes;
 mod condition;
 mod decoded;
 mod distinct;
+mod document;
 mod entries;
 mod first_number;
 mod first_rows;
@@ -73,6 +74,7 @@ pub(crate) use self::lists::{browse, count_entries_by, list_traits};
 pub(crate) use self::order::{ORDERS, SortBy};
 pub(crate) use self::remembered::Remembered;
 pub(crate) use self::terms::is_indexed;
+pub use self::waiting::Hurry;
 use crate::session::Session;
 use crate::{Kind, Result, StoreError};
 

@@ -1,9 +1,7 @@
 //! Declarations of kinds of records: data from a dialect, from which the store derives tables and indexes.
 
-use serde_json::{Map, Value};
-
 use crate::identifiers;
-use crate::{Listing, Path, Result, StoreError, Texts};
+use crate::{Fields, Listing, Path, Result, StoreError, Texts};
 
 /// Columns that every kind's table has.
 const OWN_COLUMNS: [&str; 9] =
@@ -375,7 +373,7 @@ pub enum Counts {
     /// The day (UTC) of an instant.
     Days,
     /// The strings that the function extracts from the object, e.g. its keys.
-    Strings(fn(&Map<String, Value>, &mut Texts)),
+    Strings(fn(&Fields<'_>, &mut Texts)),
 }
 
 /// The part of a body that is searched as text.

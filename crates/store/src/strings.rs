@@ -13,7 +13,8 @@ use crate::marks::{MarkHasher, half_mark};
 /// Errors: a string is unterminated or not valid JSON.
 pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
     let mut text = String::with_capacity(json.len() / 4);
-    let mut seen: HashSet<u64, MarkHasher> = HashSet::default();
+    let mut seen: HashSet<u64, MarkHasher> =
+        HashSet::with_capacity_and_hasher(json.len() / 64, MarkHasher::default());
     let mut at = 0;
     while let Some(open) = memchr::memchr(b'"', &json[at..]) {
         let from = at + open;

@@ -325,10 +325,11 @@ impl Tenant {
         self.write_later(closure, Sharing::Alone)
     }
 
-    /// Builds the missing declared indexes of a kind after a bulk load: in a database, the index of words concurrently
-    /// with the others.
+    /// Ends a bulk load of a kind: builds its missing declared indexes. In a file, its counts are written first: with
+    /// them, its search index begins to be built. In a database, the index of words is built beside the others.
     pub fn make_indexes(&self, kind: &'static Kind) -> Result<()> {
         if self.is_embedded() {
+            self.write_blocking(move |txn| txn.end_load(kind))?;
             return self.write_blocking(move |txn| txn.make_indexes(kind));
         }
         let make = |share| self.load_blocking(move |txn| txn.make_some_indexes(kind, share));

@@ -502,17 +502,16 @@ impl Txn<'_> {
         Ok(is_put_off)
     }
 
-    /// Ends a bulk load: builds the missing declared indexes and writes the counts.
-    pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
-        self.touched_schema = true;
+    /// Ends a bulk load of the embedded engine: writes its counts and links.
+    pub(crate) fn end_load(&mut self, kind: &'static Kind) -> Result<()> {
         self.counters.end_load(kind);
-        let session = &mut self.view.session;
-        pending_links::settle(session)?;
-        if let Session::Postgres(pg) = session {
-            pg.unbounded()?;
-            return postgres::schema::create_indexes(session, kind);
-        }
-        sqlite::schema::create_indexes(session, kind)
+        pending_links::settle(&mut self.view.session)
+    }
+
+    /// Builds the missing declared indexes, in the embedded engine.
+    pub(crate) fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
+        self.touched_schema = true;
+        sqlite::schema::create_indexes(&mut self.view.session, kind)
     }
 
     /// Builds a part of them, in a database.

@@ -18,7 +18,7 @@ mod loading;
 pub(crate) mod sorts;
 
 use pinakes_http::Context;
-use pinakes_store::{Document, StoreError};
+use pinakes_store::{Document, Fields, StoreError};
 use serde_json::{Map, Value};
 
 use crate::app::Scicat;
@@ -26,7 +26,6 @@ use crate::blocks::chunks::FileChunk;
 use crate::datasets::incoming::{self, Incoming};
 use crate::faults::{self, Fault};
 use crate::kinds::{DATASET, FILES, PROPOSAL};
-use crate::scientific::Fields;
 use crate::settings::Settings;
 use crate::validate::{Dto, Form};
 

@@ -5,17 +5,13 @@
 //! that are not quantities are searched inside; lists are left alone. Sources: sections 4.4 to 4.6 of the `SciCat`
 //! contract.
 
-mod tree;
-
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use pinakes_store::Texts;
+use pinakes_store::{Fields, Texts, Tree};
 use pinakes_units::Unit;
 use serde_json::{Map, Number, Value};
-
-pub(crate) use self::tree::{Fields, Name, Tree};
 
 const VALUE_SI: &str = "valueSI";
 const UNIT_SI: &str = "unitSI";
@@ -40,7 +36,7 @@ const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 /// An unknown unit, and a value that is not a number, are copied as SI value and unit.
 pub fn enrich(metadata: &mut Map<String, Value>) {
     let mut fields = Fields::of(metadata);
-    fields.enrich();
+    enrich_fields(&mut fields);
     *metadata = fields.into_map();
 }
 
@@ -74,20 +70,13 @@ pub fn condition_in_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
 /// Adds the dotted keys of `metadata`, in order: quantities, lists and plain values by their key, objects by the keys
 /// inside (`parent.child`). Keys on the original's junk list are left out. A key that is reached in two ways is added
 /// twice. If its object has a `human_name`, the key is followed by `NAME_MARK` and that name.
-pub fn add_keys(metadata: &Map<String, Value>, keys: &mut Texts) {
-    Fields::of(metadata).add_keys(keys);
+pub fn add_keys(metadata: &Fields<'_>, keys: &mut Texts) {
+    add_keys_inside(metadata, &mut String::new(), keys, MAX_DEPTH);
 }
 
-impl Fields<'_> {
-    /// Does what [`enrich`] does.
-    pub(crate) fn enrich(&mut self) {
-        enrich_inside(self, MAX_DEPTH);
-    }
-
-    /// Does what [`add_keys`] does.
-    pub(crate) fn add_keys(&self, keys: &mut Texts) {
-        add_keys_inside(self, &mut String::new(), keys, MAX_DEPTH);
-    }
+/// Does what [`enrich`] does.
+pub(crate) fn enrich_fields(metadata: &mut Fields<'_>) {
+    enrich_inside(metadata, MAX_DEPTH);
 }
 
 fn enrich_inside(object: &mut Fields<'_>, depth: usize) {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use pinakes_scicat::scientific;
-use pinakes_store::Texts;
+use pinakes_store::{Fields, Texts};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ fn answer(case: &str) -> String {
         ["show", key, unit] => scientific::show_in_unit(&mut metadata, key, unit),
         ["keys"] => {
             let mut keys = Texts::default();
-            scientific::add_keys(&metadata, &mut keys);
+            scientific::add_keys(&Fields::of(&metadata), &mut keys);
             return keys.iter().map(|it| format!("{it}\n")).collect();
         }
         other => panic!("nothing to do for {other:?}"),
@@ -79,6 +79,6 @@ proptest! {
         scientific::enrich(&mut twice);
         prop_assert_eq!(&once, &twice);
         scientific::show_in_unit(&mut twice, "a", "K");
-        scientific::add_keys(&once, &mut Texts::default());
+        scientific::add_keys(&Fields::of(&once), &mut Texts::default());
     }
 }

@@ -10,11 +10,12 @@ use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
 use super::changes::{Latest, Step, has_many, store_identity};
+use super::document::{DocumentBuilder, IndexDocument};
 use super::first_number::use_up_first_number;
 use super::folder::{check_room, covered_of, remove};
 use super::lag::{Covered, Lag, is_near};
 use super::layout::{CUTTER, Layout, Row, fingerprint};
-use super::pace::{FAILURE_PAUSE, Large, pause_after, pause_between_commits};
+use super::pace::{FAILURE_PAUSE, FOLLOWING_BYTES, Large, Pace, pause_after, pause_between_commits};
 use super::parallel::{Threads, on_each};
 use super::words::Cutter;
 use super::{Indexes, Snapshot, Standing, terms};
@@ -34,8 +35,6 @@ const IDLE: Duration = Duration::from_secs(20);
 const FORGIVEN_FAILURES: u32 = 3;
 /// Number of merges at the same time: small segments must not pile up while large ones are merged.
 const MERGES: usize = 2;
-/// Memory of an index writer that is up to date.
-const FOLLOWING_BYTES: usize = 48 << 20;
 
 /// Runs a closure on a snapshot of the store.
 pub(crate) type Reader = Box<dyn FnMut(&mut dyn FnMut(&mut View<'_>) -> Result<()>) -> Result<()> + Send>;
@@ -72,7 +71,7 @@ struct KindBuilder {
 struct Open {
     index: Index,
     reader: IndexReader,
-    writer: Option<IndexWriter>,
+    writer: Option<IndexWriter<IndexDocument>>,
     /// Held by an index writer with much memory.
     large: Option<Large>,
     /// Whether the index writer uses all processors.
@@ -92,15 +91,6 @@ struct Open {
     is_published: bool,
     /// Whether it was checked for merges that an earlier process has left.
     is_looked_over: bool,
-}
-
-/// Resources of a step.
-#[derive(Debug, Clone, Copy)]
-struct Pace {
-    /// Memory of the index writer.
-    memory_bytes: usize,
-    /// Whether it uses all processors.
-    is_hurried: bool,
 }
 
 /// The state of an index after a step.
@@ -279,8 +269,7 @@ impl KindBuilder {
         }
         if !step.is_empty() {
             check_room(&self.folder)?;
-            let far = if step.is_last { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
-            let how = Pace { memory_bytes: far, is_hurried: indexes.is_hurried() };
+            let how = Pace::of(step.is_last, memory_bytes, indexes.is_hurried());
             if !open.take(&self.layout, kind, &step, how, &self.fingerprint)? {
                 return Ok(Progress::Behind { n_left: step.n_left });
             }
@@ -291,7 +280,8 @@ impl KindBuilder {
                 || is_near(step.n_left)
                     && !indexes.is_hurried()
                     && indexes.lag.changes_to_commit(open.body_bytes) <= open.n_pending
-                || pause_between_commits(step.n_left, open.commit_took) < open.committed_at.elapsed())
+                || pause_between_commits(step.n_left, open.commit_took, indexes.is_hurried())
+                    < open.committed_at.elapsed())
         {
             open.commit(&self.fingerprint)?;
             open.is_published = false;
@@ -442,7 +432,7 @@ impl KindBuilder {
 impl Open {
     /// Creates an index writer. Unless the build is hurried, its merges run at low priority, as do its first workers: they
     /// inherit the priority of the thread that starts them. The workers after a commit have that of the builder.
-    fn begin_writer(&self, options: IndexWriterOptions) -> Result<IndexWriter> {
+    fn begin_writer(&self, options: IndexWriterOptions) -> Result<IndexWriter<IndexDocument>> {
         if self.is_hurried {
             return Ok(self.index.writer_with_options(options)?);
         }
@@ -478,6 +468,8 @@ impl Open {
         }
         use_up_first_number(&writer, layout.terms);
         self.writer = Some(writer);
+        // The index may have been opened long ago.
+        self.committed_at = Instant::now();
         Ok(true)
     }
 
@@ -515,8 +507,9 @@ impl Open {
             |it| it.len() as u32,
             threads,
             |rows| {
+                let mut document = DocumentBuilder::default();
                 for row in *rows {
-                    writer.add_document(layout.document(kind, row)?)?;
+                    writer.add_document(layout.document(kind, row, &mut document)?)?;
                 }
                 Ok(())
             },

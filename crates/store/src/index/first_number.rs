@@ -1,14 +1,14 @@
 //! The number of an index writer's first operation.
 
 use tantivy::schema::Field;
-use tantivy::{IndexWriter, Term};
+use tantivy::{Document, IndexWriter, Term};
 
 use super::terms;
 
 /// A writer gives its first operation the number of the last commit it found. A deletion with that number is lost if a
 /// merge begins before the next commit and that last commit has changed one of the segments. So the first operation
 /// deletes nothing.
-pub(super) fn use_up_first_number(writer: &IndexWriter, terms: Field) {
+pub(super) fn use_up_first_number(writer: &IndexWriter<impl Document>, terms: Field) {
     writer.delete_term(Term::from_field_bytes(terms, &terms::nobodys_term()));
 }
 

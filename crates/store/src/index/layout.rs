@@ -1,24 +1,21 @@
 //! The index of a kind on disk: its fields, and how a record maps to them.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value as Json;
-use tantivy::TantivyDocument;
 use tantivy::schema::{
-    BytesOptions, Field, IndexRecordOption, JsonObjectOptions, NumericOptions, OwnedValue, Schema,
-    TextFieldIndexing, TextOptions,
+    BytesOptions, Field, IndexRecordOption, JsonObjectOptions, NumericOptions, Schema, TextFieldIndexing,
+    TextOptions,
 };
 
+use super::document::{DocumentBuilder, IndexDocument, Number};
 use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
 use super::terms::{self, Sink};
 use crate::cell::Cell;
 use crate::columns::one_columns;
-use crate::document::{Taken, searched_text_of};
+use crate::document::{Taken, part_of, searched_text_of};
 use crate::field_values::{EXACT, VALUE_BYTES};
 use crate::lists::entries_of;
 use crate::owners::join_hashes;
 use crate::postgres::words::folded;
-use crate::{Kind, Path, Result, StoreError, Text, Type, fold};
+use crate::{Kind, Path, Result, StoreError, Text, Tree, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
 const VERSION: u32 = 8;
@@ -59,6 +56,8 @@ pub(super) struct Layout {
     joins: Vec<Field>,
     /// The number of members, if the kind has members.
     members: Option<Field>,
+    /// See [`part_of`].
+    part: Option<&'static str>,
 }
 
 /// Returns the name of a sorted column.
@@ -138,53 +137,44 @@ impl Layout {
             facets,
             joins,
             members,
+            part: part_of(kind),
         }
     }
 
-    /// Returns the index document of a record.
+    /// Returns the index document of a record; `document` is empty before and after.
     ///
     /// Errors: the body is not JSON.
-    pub(super) fn document(&self, kind: &'static Kind, row: &Row) -> Result<TantivyDocument> {
+    pub(super) fn document(
+        &self,
+        kind: &'static Kind,
+        row: &Row,
+        document: &mut DocumentBuilder,
+    ) -> Result<IndexDocument> {
         let damaged =
             |error: serde_json::Error| StoreError::Damaged(format!("{} {:?}: {error}", kind.name, row.id));
-        let body: Json = serde_json::from_slice(&row.body).map_err(damaged)?;
-        let taken = Taken::from(kind, &body);
-        let mut document = TantivyDocument::with_capacity(4 * row.body.len());
-        document.add_i64(self.key, row.key);
-        document.add_i64(self.sequence, row.sequence);
-        let mut terms = Terms {
-            layout: self,
-            document: &mut document,
-            numbers: BTreeMap::new(),
-            instants: BTreeMap::new(),
-        };
-        if terms::walk(kind, &body, &mut terms) {
-            let (numbers, instants) = (terms.numbers, terms.instants);
-            if !numbers.is_empty() {
-                document.add_object(self.numbers, numbers);
-            }
-            if !instants.is_empty() {
-                document.add_object(self.instants, instants);
-            }
-        } else {
-            document = TantivyDocument::with_capacity(1_000);
-            document.add_i64(self.key, row.key);
-            document.add_i64(self.sequence, row.sequence);
+        let tree: Tree<'_> = serde_json::from_slice(&row.body).map_err(damaged)?;
+        let (body, taken) = Taken::from_tree(kind, self.part, &tree);
+        if !terms::walk(kind, &tree, &mut Terms { layout: self, document }) {
+            document.clear();
             document.add_bytes(self.terms, &terms::beyond_term());
         }
+        document.add_whole(self.key, row.key);
+        document.add_whole(self.sequence, row.sequence);
         for term in [terms::id_term(&row.id), terms::key_term(row.key), terms::class_term(taken.class.0)] {
             document.add_bytes(self.terms, &term);
         }
         if kind.text != Text::None {
             let text = searched_text_of(kind, &row.body, &body).map_err(damaged)?;
-            document.add_text(self.text, folded(&text));
+            document.add_text(self.text, &folded(&text));
         }
         for (field, cell) in self.columns.iter().zip(&taken.cells) {
             match cell {
                 Cell::Text(text) => document.add_text(*field, text),
-                Cell::Int(number) if self.is_real(*field) => document.add_f64(*field, *number as f64),
-                Cell::Int(number) => document.add_i64(*field, *number),
-                Cell::Real(number) => document.add_f64(*field, *number),
+                Cell::Int(number) if self.is_real(*field) => {
+                    document.add_number(*field, Number::Real(*number as f64));
+                }
+                Cell::Int(number) => document.add_whole(*field, *number),
+                Cell::Real(number) => document.add_number(*field, Number::Real(*number)),
                 _ => {}
             }
         }
@@ -198,19 +188,16 @@ impl Layout {
                 }
             }
         }
-        let (mut is_listed, mut hashes) = (true, BTreeMap::new());
+        let mut is_listed = true;
         for (number, list) in kind.lists.iter().enumerate() {
             for entry in entries_of(list.entries, &body) {
                 match entry_term(number, &entry) {
                     Some(term) => document.add_bytes(self.terms, &term),
                     None => is_listed = false,
                 }
-                let hash = hash_of(&group_of(&entry));
-                add(&mut hashes, &hash_key(number, &entry.traits), OwnedValue::I64(hash));
+                let hash = Number::Whole(hash_of(&group_of(&entry)));
+                document.add_to_column(self.lists, &hash_key(number, &entry.traits), hash);
             }
-        }
-        if !hashes.is_empty() {
-            document.add_object(self.lists, hashes);
         }
         if !is_listed {
             document.add_bytes(self.terms, &terms::unlisted_term());
@@ -219,12 +206,13 @@ impl Layout {
             values.values().for_each(|it| document.add_text(self.facets[*index], it));
         }
         for (field, path) in self.joins.iter().zip(kind.joins) {
-            join_hashes(&body, &Path::dotted(path)).into_iter().for_each(|it| document.add_i64(*field, it));
+            let hashes = join_hashes(&body, &Path::dotted(path));
+            hashes.into_iter().for_each(|it| document.add_whole(*field, it));
         }
         if let Some(field) = self.members {
-            document.add_i64(field, row.n_members);
+            document.add_whole(field, row.n_members);
         }
-        Ok(document)
+        Ok(document.finish())
     }
 
     fn is_real(&self, field: Field) -> bool {
@@ -262,22 +250,7 @@ pub(super) fn fingerprint(kind: &'static Kind, store: &str) -> String {
 /// Adds terms to a document.
 struct Terms<'t> {
     layout: &'t Layout,
-    document: &'t mut TantivyDocument,
-    numbers: BTreeMap<String, OwnedValue>,
-    instants: BTreeMap<String, OwnedValue>,
-}
-
-fn add(columns: &mut BTreeMap<String, OwnedValue>, key: &str, value: OwnedValue) {
-    match columns.get_mut(key) {
-        None => {
-            columns.insert(key.to_owned(), value);
-        }
-        Some(OwnedValue::Array(list)) => list.push(value),
-        Some(one) => {
-            let first = std::mem::replace(one, OwnedValue::Null);
-            *one = OwnedValue::Array(vec![first, value]);
-        }
-    }
+    document: &'t mut DocumentBuilder,
 }
 
 impl Sink for Terms<'_> {
@@ -287,19 +260,19 @@ impl Sink for Terms<'_> {
 
     fn long_text(&mut self, key: &str, text: &str) {
         let stored = if text.len() <= VALUE_BYTES { text } else { "" };
-        self.document.add_text(self.layout.long_texts, format!("{}{stored}", stored_prefix(key)));
+        self.document.add_text(self.layout.long_texts, &format!("{}{stored}", stored_prefix(key)));
     }
 
     fn number(&mut self, key: &str, number: f64) {
         let value = if number.fract() == 0.0 && number.abs() < EXACT {
-            OwnedValue::I64(number as i64)
+            Number::Whole(number as i64)
         } else {
-            OwnedValue::F64(number)
+            Number::Real(number)
         };
-        add(&mut self.numbers, key, value);
+        self.document.add_to_column(self.layout.numbers, key, value);
     }
 
     fn instant(&mut self, key: &str, ms: i64) {
-        add(&mut self.instants, key, OwnedValue::I64(ms));
+        self.document.add_to_column(self.layout.instants, key, Number::Whole(ms));
     }
 }

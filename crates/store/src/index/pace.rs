@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::memory::limit_bytes;
+
 /// Maximum number of changed records that a search reads one by one; with more, the index is too far behind and
 /// something else answers.
 pub(super) const TAIL_RECORDS: u64 = 50_000;
@@ -18,9 +20,38 @@ pub(super) const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum pause after many failures.
 const FAILURE_PAUSE_MOST: Duration = Duration::from_secs(600);
 
-/// Returns the minimum time between two commits with so many changes left, given the duration of the last commit.
-pub(super) fn pause_between_commits(n_left: u64, commit_took: Duration) -> Duration {
-    if n_left <= TAIL_RECORDS { COMMIT_NEARBY.max(commit_took * COMMIT_SHARE) } else { COMMIT_AT_MOST }
+/// Returns the minimum time between two commits with so many changes left, given the duration of the last commit. While a
+/// command waits for the whole index, frequent ones would serve nobody and leave small segments.
+pub(super) fn pause_between_commits(n_left: u64, commit_took: Duration, is_hurried: bool) -> Duration {
+    let is_near = n_left <= TAIL_RECORDS && !is_hurried;
+    if is_near { COMMIT_NEARBY.max(commit_took * COMMIT_SHARE) } else { COMMIT_AT_MOST }
+}
+
+/// Memory of an index writer that is up to date.
+pub(super) const FOLLOWING_BYTES: usize = 48 << 20;
+/// Memory for building an index in a hurry, if the machine has eight times as much: larger segments need fewer merges.
+const HURRIED_BYTES: usize = 1 << 30;
+
+/// Resources of a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Memory of the index writer.
+    pub(super) memory_bytes: usize,
+    /// Whether it uses all processors.
+    pub(super) is_hurried: bool,
+}
+
+impl Pace {
+    /// Returns the resources of a step, given the memory for building an index that is far behind.
+    pub(super) fn of(is_last: bool, memory_bytes: usize, is_hurried: bool) -> Self {
+        let share = limit_bytes().map_or(0, |it| usize::try_from(it / 8).unwrap_or(usize::MAX));
+        let far = match is_hurried {
+            true => memory_bytes.max(share.min(HURRIED_BYTES)),
+            false => memory_bytes,
+        };
+        let memory_bytes = if is_last { FOLLOWING_BYTES } else { far.max(FOLLOWING_BYTES) };
+        Self { memory_bytes, is_hurried }
+    }
 }
 
 /// Returns how long an index pauses after so many consecutive failures.
@@ -61,7 +92,8 @@ mod tests {
             (10, ms(200), ms(1_600)),
             (TAIL_RECORDS + 1, ms(200), COMMIT_AT_MOST),
         ] {
-            assert_eq!(pause_between_commits(n_left, took), expected, "{n_left} changes, {took:?}");
+            assert_eq!(pause_between_commits(n_left, took, false), expected, "{n_left} changes, {took:?}");
+            assert_eq!(pause_between_commits(n_left, took, true), COMMIT_AT_MOST);
         }
     }
 

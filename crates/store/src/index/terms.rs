@@ -5,12 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
 
 use crate::eval::instant_ms;
 use crate::word::words_of;
-use crate::{Expr, Kind, Path, Search, Value, fold};
+use crate::{Expr, Fields, Kind, Path, Search, Tree, Value, fold};
 
 /// Maximum length of a text term in bytes: of a longer text only the beginning and a hash are kept, under a tag of its
 /// own.
@@ -314,7 +313,7 @@ pub(super) trait Sink {
 }
 
 /// Passes all terms of a body to `sink`; false when there are more than are kept.
-pub(super) fn walk(kind: &Kind, body: &Json, sink: &mut dyn Sink) -> bool {
+pub(super) fn walk(kind: &Kind, body: &Tree<'_>, sink: &mut dyn Sink) -> bool {
     let mut walk = Walk {
         sink,
         search: kind.search,
@@ -324,8 +323,9 @@ pub(super) fn walk(kind: &Kind, body: &Json, sink: &mut dyn Sink) -> bool {
         scratch: Vec::new(),
         n: 0,
     };
-    let Json::Object(map) = body else { return true };
-    map.iter()
+    let Tree::Object(fields) = body else { return true };
+    fields
+        .iter()
         .filter(|(member, _)| is_member_indexed(kind, member))
         .all(|(member, value)| walk.below(member, |walk| walk.value(value)))
 }
@@ -341,11 +341,11 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn members(&mut self, map: &Map<String, Json>) -> bool {
-        if map.is_empty() {
+    fn members(&mut self, fields: &Fields<'_>) -> bool {
+        if fields.is_empty() {
             self.emit(Tag::Empty, &[]);
         }
-        map.iter().all(|(step, value)| self.below(step, |walk| walk.value(value)))
+        fields.iter().all(|(step, value)| self.below(step, |walk| walk.value(value)))
     }
 
     fn below(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> bool) -> bool {
@@ -358,26 +358,26 @@ impl Walk<'_> {
         is_within
     }
 
-    fn value(&mut self, value: &Json) -> bool {
+    fn value(&mut self, value: &Tree<'_>) -> bool {
         match value {
-            Json::Object(map) => {
+            Tree::Object(fields) => {
                 self.emit(Tag::Object, &[]);
-                self.members(map)
+                self.members(fields)
             }
-            Json::Array(list) => {
+            Tree::List(list) => {
                 self.emit(Tag::List, &[]);
                 self.emit(Tag::Length, &(list.len() as u64).to_be_bytes());
                 let is_told = self.search != Search::Values && !self.is_in_list;
                 if let Some(first) = list.first().filter(|_| is_told) {
                     self.first(first);
                 }
-                if list.iter().any(Json::is_object) {
+                if list.iter().any(|it| matches!(it, Tree::Object(_))) {
                     self.emit(Tag::Objects, &[]);
                 }
                 let was_in_list = std::mem::replace(&mut self.is_in_list, true);
                 let is_within = list.iter().all(|it| match it {
-                    Json::Object(map) => self.members(map),
-                    Json::Array(inner) => {
+                    Tree::Object(fields) => self.members(fields),
+                    Tree::List(inner) => {
                         self.emit(Tag::Nested, &[]);
                         inner.iter().all(|it| self.nested(it))
                     }
@@ -386,7 +386,7 @@ impl Walk<'_> {
                 self.is_in_list = was_in_list;
                 is_within
             }
-            Json::String(text) => {
+            Tree::Text(text) => {
                 self.emit(Tag::Present, &[]);
                 self.text(text);
                 self.n < TERMS
@@ -396,22 +396,22 @@ impl Walk<'_> {
     }
 
     /// Handles the first element of a list.
-    fn first(&mut self, element: &Json) {
+    fn first(&mut self, element: &Tree<'_>) {
         let mut term = vec![match element {
-            Json::Null => return,
-            Json::Number(number) => {
+            Tree::Null => return,
+            Tree::Number(number) => {
                 if let Some(number) = number.as_f64() {
                     self.sink.number(&first_key(&self.key), number);
                 }
                 return;
             }
-            Json::String(text) if text.len() <= TEXT_BYTES => First::Text,
-            Json::Bool(false) => First::No,
-            Json::Bool(true) => First::Yes,
-            Json::Object(_) => First::Object,
-            Json::String(_) | Json::Array(_) => First::Other,
+            Tree::Text(text) if text.len() <= TEXT_BYTES => First::Text,
+            Tree::Boolean(false) => First::No,
+            Tree::Boolean(true) => First::Yes,
+            Tree::Object(_) => First::Object,
+            Tree::Text(_) | Tree::List(_) => First::Other,
         } as u8];
-        if let Json::String(text) = element
+        if let Tree::Text(text) = element
             && text.len() <= TEXT_BYTES
         {
             term.extend_from_slice(text.as_bytes());
@@ -420,24 +420,24 @@ impl Walk<'_> {
     }
 
     /// Handles a value in a list within a list: only its existence counts.
-    fn nested(&mut self, value: &Json) -> bool {
+    fn nested(&mut self, value: &Tree<'_>) -> bool {
         match value {
-            Json::Object(map) => map.iter().all(|(step, value)| {
+            Tree::Object(fields) => fields.iter().all(|(step, value)| {
                 self.below(step, |walk| {
                     walk.emit(Tag::Present, &[]);
                     walk.nested(value)
                 })
             }),
-            Json::Array(list) => list.iter().all(|it| self.nested(it)),
+            Tree::List(list) => list.iter().all(|it| self.nested(it)),
             _ => self.n < TERMS,
         }
     }
 
-    fn scalar(&mut self, value: &Json) -> bool {
+    fn scalar(&mut self, value: &Tree<'_>) -> bool {
         match value {
-            Json::Null => self.emit(Tag::Null, &[]),
-            Json::Bool(it) => self.emit(Tag::Boolean, &[u8::from(*it)]),
-            Json::Number(number) => {
+            Tree::Null => self.emit(Tag::Null, &[]),
+            Tree::Boolean(it) => self.emit(Tag::Boolean, &[u8::from(*it)]),
+            Tree::Number(number) => {
                 if let Some(number) = number.as_f64() {
                     // Numbers are only in columns: most occur once, and a term for each would make up the bulk of an
                     // index.
@@ -445,8 +445,8 @@ impl Walk<'_> {
                     self.sink.number(&self.key, number);
                 }
             }
-            Json::String(text) => self.text(text),
-            Json::Array(_) | Json::Object(_) => {}
+            Tree::Text(text) => self.text(text),
+            Tree::List(_) | Tree::Object(_) => {}
         }
         self.n < TERMS
     }

@@ -38,32 +38,30 @@ impl Tenant {
     /// Errors: they cannot be completed now, for example when the disk is full or another process maintains them. The
     /// missing changes are indexed whenever the tenant is open.
     pub fn complete_indexes(&self, tell: &mut dyn FnMut(u64)) -> Result<()> {
-        let indexes = self.read_for(Weight::Scan, UNBOUNDED, |view| {
-            Ok::<_, StoreError>(view.shared.indexes.get().cloned())
-        })?;
-        let Some(indexes) = indexes else { return Ok(()) };
+        let hurry = self.hurry_indexes();
+        let Some(indexes) = &hurry.0 else { return Ok(()) };
         // A kind is indexed only after it has been rebuilt.
         self.finish_remakes()?;
-        let hurry = Hurry::begin(&indexes);
         while !self.wait_for_indexes(LOOK)? {
-            tell(hurry.0.standing()?);
+            tell(indexes.standing()?);
         }
         Ok(())
     }
-}
 
-/// While it exists, the builder uses all processors.
-struct Hurry<'i>(&'i Indexes);
-
-impl<'i> Hurry<'i> {
-    fn begin(indexes: &'i Indexes) -> Self {
-        indexes.set_hurried(true);
-        Self(indexes)
+    /// Lets the search indexes be built with all processors until the result is dropped, for a command that serves no
+    /// requests meanwhile.
+    pub fn hurry_indexes(&self) -> Hurry {
+        let indexes = self.shared().indexes.get().cloned();
+        indexes.iter().for_each(|it| it.set_hurried(true));
+        Hurry(indexes)
     }
 }
 
-impl Drop for Hurry<'_> {
+/// While it exists, search indexes are built with all processors.
+pub struct Hurry(Option<Arc<Indexes>>);
+
+impl Drop for Hurry {
     fn drop(&mut self) {
-        self.0.set_hurried(false);
+        self.0.iter().for_each(|it| it.set_hurried(false));
     }
 }

@@ -107,6 +107,6 @@ pub(crate) static COMPARED: &[&Kind] = &[&ITEM, &SLIM, &LEAN];
 /// The kinds with which most tests open a catalogue.
 pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER, &LOAN];
 
-fn keys(map: &serde_json::Map<String, serde_json::Value>, into: &mut pinakes_store::Texts) {
-    map.keys().for_each(|it| into.push(it));
+fn keys(fields: &pinakes_store::Fields<'_>, into: &mut pinakes_store::Texts) {
+    fields.iter().for_each(|(name, _)| into.push(name));
 }

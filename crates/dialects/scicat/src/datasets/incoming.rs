@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use pinakes_store::{Document, Part, Result, StoreError, Texts};
+use pinakes_store::{Document, Fields, Name, Part, Result, StoreError, Texts, Tree};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 use crate::kinds::DATASET;
-use crate::scientific::{Fields, Name, Tree};
+use crate::scientific;
 
 /// The member that holds scientific metadata.
 pub(crate) const METADATA: &str = "scientificMetadata";
@@ -86,9 +86,9 @@ pub(crate) fn document(pid: &str, body: &Value, metadata: Option<&Part>) -> Resu
 ///
 /// Errors: the metadata cannot be written as JSON.
 pub(crate) fn part(mut metadata: Fields<'_>) -> Result<Part> {
-    metadata.enrich();
+    scientific::enrich_fields(&mut metadata);
     let mut strings = Texts::default();
-    metadata.add_keys(&mut strings);
+    scientific::add_keys(&metadata, &mut strings);
     let json = to_raw_value(&metadata).map_err(|error| StoreError::Damaged(error.to_string()))?;
     Ok(Part { name: METADATA, json, strings })
 }

@@ -1,5 +1,5 @@
-//! JSON values that borrow their texts from the input: metadata is most of a dataset and is only traversed once and
-//! written out again; as [`Value`]s it would need a dozen allocations per quantity.
+//! JSON values that borrow their texts from the input, for what is only traversed once: as [`Value`]s, a quantity of
+//! scientific metadata needs a dozen allocations.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,18 +12,24 @@ use serde_json::{Map, Number, Value};
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Tree<'t> {
+pub enum Tree<'t> {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Boolean(bool),
+    /// A number.
     Number(Number),
+    /// A string.
     Text(Cow<'t, str>),
+    /// An array.
     List(Vec<Tree<'t>>),
+    /// An object.
     Object(Fields<'t>),
 }
 
 /// A JSON object: its members in order, with unique names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Fields<'t>(Vec<(Cow<'t, str>, Tree<'t>)>);
+pub struct Fields<'t>(Vec<(Cow<'t, str>, Tree<'t>)>);
 
 /// Initial capacity for members: those of a quantity with its SI values.
 const ROOM: usize = 4;
@@ -32,32 +38,52 @@ const FEW: usize = 16;
 
 impl<'t> Fields<'t> {
     /// Borrows the members of `map`.
-    pub(crate) fn of(map: &'t Map<String, Value>) -> Self {
+    pub fn of(map: &'t Map<String, Value>) -> Self {
         Self(map.iter().map(|(name, value)| (Cow::Borrowed(name.as_str()), Tree::of(value))).collect())
     }
 
-    pub(crate) fn into_map(self) -> Map<String, Value> {
+    /// Returns the members as values.
+    pub fn into_map(self) -> Map<String, Value> {
         self.0.into_iter().map(|(name, value)| (name.into_owned(), value.into())).collect()
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Tree<'t>)> {
+    /// Returns whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Iterates over the members in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Tree<'t>)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Tree<'t>> {
+    /// Returns the value of a member.
+    pub(crate) fn get(&self, name: &str) -> Option<&Tree<'t>> {
+        self.0.iter().find(|it| it.0 == name).map(|it| &it.1)
+    }
+
+    /// Iterates over the values in order.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Tree<'t>> {
         self.0.iter_mut().map(|it| &mut it.1)
     }
 
     /// Sets a member: replaces the one of that name, or appends it.
-    pub(crate) fn set(&mut self, name: &'static str, value: Tree<'t>) {
+    pub fn set(&mut self, name: &'static str, value: Tree<'t>) {
         match self.0.iter_mut().find(|it| it.0 == name) {
             Some(member) => member.1 = value,
             None => self.0.push((Cow::Borrowed(name), value)),
         }
     }
 
-    pub(crate) fn remove(&mut self, name: &str) {
+    /// Removes a member.
+    pub fn remove(&mut self, name: &str) {
         self.0.retain(|it| it.0 != name);
+    }
+
+    /// Returns the members as values, except the one of that name.
+    pub(crate) fn to_map_without(&self, name: Option<&str>) -> Map<String, Value> {
+        let others = self.iter().filter(|it| Some(it.0) != name);
+        others.map(|(name, value)| (name.to_owned(), value.to_value())).collect()
     }
 
     /// Removes duplicate names: the last value wins, at the position of the first.
@@ -81,7 +107,8 @@ impl<'t> Fields<'t> {
 }
 
 impl<'t> Tree<'t> {
-    pub(crate) fn of(value: &'t Value) -> Self {
+    /// Borrows a value.
+    pub fn of(value: &'t Value) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Bool(it) => Self::Boolean(*it),
@@ -106,14 +133,27 @@ impl<'t> Tree<'t> {
         }
     }
 
-    pub(crate) fn as_text(&self) -> Option<&str> {
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Boolean(it) => Value::Bool(*it),
+            Self::Number(number) => Value::Number(number.clone()),
+            Self::Text(text) => Value::String(text.clone().into_owned()),
+            Self::List(items) => Value::Array(items.iter().map(Tree::to_value).collect()),
+            Self::Object(fields) => Value::Object(fields.to_map_without(None)),
+        }
+    }
+
+    /// Returns the string, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn as_object_mut(&mut self) -> Option<&mut Fields<'t>> {
+    /// Returns the object, if it is one.
+    pub fn as_object_mut(&mut self) -> Option<&mut Fields<'t>> {
         match self {
             Self::Object(fields) => Some(fields),
             _ => None,
@@ -162,7 +202,8 @@ impl<'de> Deserialize<'de> for Tree<'de> {
 }
 
 /// The name of a member, borrowed unless it contains an escape.
-pub(crate) struct Name<'t>(pub(crate) Cow<'t, str>);
+#[derive(Debug)]
+pub struct Name<'t>(pub Cow<'t, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -254,6 +295,7 @@ mod tests {
         match (value, tree) {
             (Ok(value), Ok(tree)) => {
                 assert_eq!(serde_json::to_string(&tree).unwrap(), value.to_string(), "{json}");
+                assert_eq!(tree.to_value(), value, "{json}");
                 assert_eq!(Value::from(tree), value, "{json}");
                 assert_eq!(serde_json::to_string(&Tree::of(&value)).unwrap(), value.to_string());
             }
