@@ -247,9 +247,12 @@ impl Taken {
         Self::with_part(kind, body, None)
     }
 
-    /// Extracts what `kind` declares from a stored body. Also returns its values, without `part`: see [`part_of`].
+    /// Extracts what a search index holds of what `kind` declares from a stored body. Also returns its values, without
+    /// `part`: see [`part_of`].
     pub(crate) fn from_tree(kind: &'static Kind, part: Option<&str>, body: &Tree<'_>) -> (Json, Self) {
-        let Tree::Object(fields) = body else { return (Json::Null, Self::from(kind, &Json::Null)) };
+        let Tree::Object(fields) = body else {
+            return (Json::Null, Self::for_index(kind, &Json::Null, None));
+        };
         let mut strings = Texts::default();
         for facet in kind.facets.iter().filter(|it| Some(it.path) == part) {
             if let (Counts::Strings(extract), Some(Tree::Object(member))) =
@@ -259,13 +262,37 @@ impl Taken {
             }
         }
         let rest = Json::Object(fields.to_map_without(part));
-        let taken = Self::with_part(kind, &rest, part.map(|it| (it, &strings)));
+        let taken = Self::for_index(kind, &rest, part.map(|it| (it, &strings)));
         (rest, taken)
     }
 
     /// Extracts what `kind` declares; `part` is a member that `body` may lack, and what [`Counts::Strings`] extracts
     /// from it.
-    pub(crate) fn with_part(kind: &'static Kind, body: &Json, part: Option<(&str, &Texts)>) -> Self {
+    fn with_part(kind: &'static Kind, body: &Json, part: Option<(&str, &Texts)>) -> Self {
+        let mut taken = Self::for_index(kind, body, part);
+        for (index, column) in kind.columns.iter().enumerate().filter(|it| it.1.arity == Arity::Many) {
+            each_at(body, column.path, &mut |it| match cell(it, column.ty) {
+                Cell::Null => {}
+                value => taken.many.push((index, value)),
+            });
+        }
+        taken.many.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_order(&b.1)));
+        taken.many.dedup();
+        for it in kind.identifiers {
+            each_text(body, it.path, &mut |text| {
+                taken.identifiers.push((it.scheme, identifiers::key(it.scheme, &text)));
+            });
+        }
+        for it in kind.links {
+            each_text(body, it.path, &mut |text| taken.links.push((it.relation, it.to, text)));
+        }
+        sort_set(&mut taken.identifiers);
+        sort_set(&mut taken.links);
+        taken
+    }
+
+    /// Extracts what a search index holds of that: class, cells and counted values.
+    fn for_index(kind: &'static Kind, body: &Json, part: Option<(&str, &Texts)>) -> Self {
         let class_text: Arc<str> = class_text(kind, body).into();
         let mut taken = Self {
             class: class_of(&class_text),
@@ -276,17 +303,8 @@ impl Taken {
             identifiers: Vec::new(),
             links: Vec::new(),
         };
-        for (index, column) in kind.columns.iter().enumerate() {
-            match column.arity {
-                Arity::One => taken.cells.push(single_cell(body, column.path, column.ty)),
-                Arity::Many => each_at(body, column.path, &mut |it| match cell(it, column.ty) {
-                    Cell::Null => {}
-                    value => taken.many.push((index, value)),
-                }),
-            }
-        }
-        taken.many.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_order(&b.1)));
-        taken.many.dedup();
+        let cells = kind.columns.iter().filter(|it| it.arity == Arity::One);
+        taken.cells.extend(cells.map(|it| single_cell(body, it.path, it.ty)));
         let mut values = Texts::default();
         for (index, facet) in kind.facets.iter().enumerate() {
             values.clear();
@@ -298,16 +316,6 @@ impl Taken {
                 taken.counted.push((index, CountedValues::known_or_new(&values)));
             }
         }
-        for it in kind.identifiers {
-            each_text(body, it.path, &mut |text| {
-                taken.identifiers.push((it.scheme, identifiers::key(it.scheme, &text)));
-            });
-        }
-        for it in kind.links {
-            each_text(body, it.path, &mut |text| taken.links.push((it.relation, it.to, text)));
-        }
-        sort_set(&mut taken.identifiers);
-        sort_set(&mut taken.links);
         taken
     }
 }

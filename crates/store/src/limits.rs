@@ -82,7 +82,8 @@ pub struct Limits {
     pub standby_lag_ms: u64,
     /// Size of the write-ahead log at which it is checkpointed, in bytes (64 MiB).
     pub log_bytes: u64,
-    /// Memory for building a search index that is far behind, per tenant, in bytes (256 MiB).
+    /// Memory for building a search index that is far behind, per tenant, in bytes (256 MiB). In a hurry
+    /// ([`crate::Tenant::hurry_indexes`]), an eighth of the machine's memory if that is more, at most 1 GiB.
     pub index_memory_bytes: usize,
     /// Minimum time between two commits of a search index, in milliseconds (300): each search reads the records changed
     /// since the last one itself.

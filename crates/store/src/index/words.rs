@@ -14,13 +14,15 @@ use crate::postgres::words::folded;
 /// Length of the shortest word that is stemmed.
 const STEMMED_BYTES: usize = 3;
 
+/// Returns whether a word may have an ending.
+fn has_stem(word: &str) -> bool {
+    STEMMED_BYTES <= word.len() && word.bytes().all(|it| it.is_ascii_lowercase())
+}
+
 /// Returns a word as the index holds it.
 fn stemmed<'w>(stemmer: &Stemmer, word: &'w str) -> Cow<'w, str> {
     let word = cut(word, WORD_BYTES);
-    if word.len() < STEMMED_BYTES || !word.bytes().all(|it| it.is_ascii_lowercase()) {
-        return Cow::Borrowed(word);
-    }
-    stemmer.stem(word)
+    if has_stem(word) { stemmer.stem(word) } else { Cow::Borrowed(word) }
 }
 
 /// Splits a text that is folded already into words, as [`folded`] leaves it.
@@ -62,18 +64,22 @@ impl TokenStream for Cut<'_> {
         let Cutter { stemmer, token, known } = &mut *self.cutter;
         token.position = token.position.wrapping_add(1);
         token.text.clear();
+        let word = cut(word, WORD_BYTES);
+        // Numbers and the like would soon fill the memory.
+        if !has_stem(word) {
+            token.text.push_str(word);
+            return true;
+        }
         if let Some(stem) = known.get(word) {
             token.text.push_str(stem);
             return true;
         }
-        let stem = stemmed(stemmer, word);
+        let stem = stemmer.stem(word);
         token.text.push_str(&stem);
         if KNOWN_WORDS <= known.len() {
             known.clear();
         }
-        if word.len() <= WORD_BYTES {
-            known.insert(word.into(), stem.into());
-        }
+        known.insert(word.into(), stem.into());
         true
     }
 
