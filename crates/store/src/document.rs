@@ -320,8 +320,8 @@ impl Taken {
     }
 }
 
-/// Returns the member of a kind's bodies from which [`Counts::Strings`] alone extracts anything: a large one that need not
-/// become values.
+/// Returns the member of a kind's bodies from which [`Counts::Strings`] alone extracts anything: a large one that need
+/// not become values.
 pub(crate) fn part_of(kind: &Kind) -> Option<&'static str> {
     let mut facets = kind.facets.iter().filter(|it| matches!(it.counts, Counts::Strings(_)));
     let (part, None) = (facets.next()?.path, facets.next()) else { return None };
@@ -502,4 +502,56 @@ fn number_text(number: &serde_json::Number) -> String {
 fn sort_set<T: Ord>(list: &mut Vec<T>) {
     list.sort_unstable();
     list.dedup();
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Column, Facet, Identifier};
+
+    fn keys(fields: &Fields<'_>, into: &mut Texts) {
+        fields.iter().for_each(|(name, _)| into.push(name));
+    }
+
+    const KEYS: Facet = Facet { name: "keys", path: "meta", counts: Counts::Strings(keys) };
+    static SAMPLE: Kind = Kind {
+        columns: &[Column::one("mass", Type::Real), Column::many("tags", Type::Text)],
+        facets: &[Facet::values("mass"), KEYS],
+        class_fields: &["group"],
+        identifiers: &[Identifier { scheme: "doi", path: "doi" }],
+        ..Kind::named("sample")
+    };
+
+    /// An index gets the same of a tree as a write extracts from values, whatever the part is.
+    #[test]
+    fn trees_yield_what_values_do() {
+        assert_eq!(part_of(&SAMPLE), Some("meta"));
+        for meta in
+            [json!({"a": 1, "b\"\u{e9}": {"c": 2}}), json!({}), json!([{"a": 1}]), json!("a"), json!(null)]
+        {
+            let body = json!({"group": "g", "meta": meta, "mass": 2.5, "tags": ["t"], "doi": "10.1/x"});
+            let text = body.to_string();
+            let tree: Tree<'_> = serde_json::from_str(&text).unwrap();
+            let (rest, taken) = Taken::from_tree(&SAMPLE, part_of(&SAMPLE), &tree);
+            let whole = Taken::from(&SAMPLE, &body);
+            assert_eq!((taken.class, taken.cells), (whole.class, whole.cells), "{text}");
+            assert_eq!(taken.counted, whole.counted, "{text}");
+            assert_eq!(rest, json!({"group": "g", "mass": 2.5, "tags": ["t"], "doi": "10.1/x"}), "{text}");
+        }
+    }
+
+    static IN_COLUMN: Kind =
+        Kind { columns: &[Column::at("a", "meta.a", Type::Text)], facets: &[KEYS], ..Kind::named("a") };
+    static IN_TEXT: Kind = Kind { text: Text::At(&["meta.a"]), facets: &[KEYS], ..Kind::named("b") };
+    static IN_CLASS: Kind = Kind { class_fields: &["meta"], facets: &[KEYS], ..Kind::named("c") };
+    static NO_STRINGS: Kind = Kind { facets: &[Facet::values("meta")], ..Kind::named("d") };
+
+    #[test]
+    fn a_member_that_more_is_extracted_from_is_no_part() {
+        for kind in [&IN_COLUMN, &IN_TEXT, &IN_CLASS, &NO_STRINGS] {
+            assert_eq!(part_of(kind), None, "{}", kind.name);
+        }
+    }
 }

@@ -51,7 +51,7 @@ mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -89,8 +89,8 @@ pub(crate) struct Indexes {
     suspects: Mutex<Vec<&'static str>>,
     bell: Mutex<Bell>,
     rung: Condvar,
-    /// Whether a command waits for all of them and nothing else needs the processors.
-    is_hurried: AtomicBool,
+    /// Number of reasons to use all processors: see [`Hurry`].
+    n_hurries: AtomicUsize,
     standing: Mutex<Standing>,
     lag: Arc<Lag>,
     decoded: Arc<Decoded>,
@@ -164,7 +164,7 @@ impl Indexes {
             suspects: Mutex::default(),
             bell: Mutex::default(),
             rung: Condvar::new(),
-            is_hurried: AtomicBool::new(false),
+            n_hurries: AtomicUsize::new(0),
             standing: Mutex::default(),
             lag: Arc::default(),
             decoded: Arc::new(Decoded::of_tenant()),
@@ -234,17 +234,20 @@ impl Indexes {
         }
     }
 
-    /// Sets whether the builder uses all processors.
-    fn set_hurried(&self, is_hurried: bool) {
-        self.is_hurried.store(is_hurried, Ordering::Release);
-        if is_hurried {
-            self.stand(Standing::default());
-            self.ring();
-        }
+    /// Lets the builder use all processors until [`Indexes::calm`].
+    fn hurry(&self) {
+        self.n_hurries.fetch_add(1, Ordering::AcqRel);
+        self.stand(Standing::default());
+        self.ring();
+    }
+
+    /// Ends what [`Indexes::hurry`] began.
+    fn calm(&self) {
+        self.n_hurries.fetch_sub(1, Ordering::AcqRel);
     }
 
     fn is_hurried(&self) -> bool {
-        self.is_hurried.load(Ordering::Acquire)
+        0 < self.n_hurries.load(Ordering::Acquire)
     }
 
     fn stand(&self, standing: Standing) {

@@ -99,6 +99,7 @@ fn import_scicat(args: &ScicatArgs) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let sources = args.files.iter().map(|it| Source::open(it)).collect::<anyhow::Result<Vec<_>>>()?;
     let (house, tenant) = args.place.open(Missing::Begin)?;
+    // The search index begins when the load ends, before `complete_indexes`.
     let _hurry = tenant.hurry_indexes();
     let importer = Importer::new(house.context(), house.config.scicat.clone(), args.user.as_str(), args.kind);
     let existing = if args.replace { Existing::Replace } else { Existing::Keep };

@@ -20,8 +20,8 @@ pub(super) const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum pause after many failures.
 const FAILURE_PAUSE_MOST: Duration = Duration::from_secs(600);
 
-/// Returns the minimum time between two commits with so many changes left, given the duration of the last commit. While a
-/// command waits for the whole index, frequent ones would serve nobody and leave small segments.
+/// Returns the minimum time between two commits with so many changes left, given the duration of the last commit. While
+/// a command waits for the whole index, frequent ones would serve nobody and leave small segments.
 pub(super) fn pause_between_commits(n_left: u64, commit_took: Duration, is_hurried: bool) -> Duration {
     let is_near = n_left <= TAIL_RECORDS && !is_hurried;
     if is_near { COMMIT_NEARBY.max(commit_took * COMMIT_SHARE) } else { COMMIT_AT_MOST }
@@ -95,6 +95,18 @@ mod tests {
             assert_eq!(pause_between_commits(n_left, took, false), expected, "{n_left} changes, {took:?}");
             assert_eq!(pause_between_commits(n_left, took, true), COMMIT_AT_MOST);
         }
+    }
+
+    /// Only an index that is far behind gets more memory, and in a hurry not less than otherwise.
+    #[test]
+    fn memory_is_for_those_far_behind() {
+        let bytes = |is_last, memory, is_hurried| Pace::of(is_last, memory, is_hurried).memory_bytes;
+        for is_hurried in [false, true] {
+            assert_eq!(bytes(true, 2 << 30, is_hurried), FOLLOWING_BYTES);
+            assert_eq!(bytes(false, 2 << 30, is_hurried), 2 << 30);
+        }
+        assert_eq!(bytes(false, 1 << 20, false), FOLLOWING_BYTES);
+        assert!((FOLLOWING_BYTES..=HURRIED_BYTES).contains(&bytes(false, 1 << 20, true)));
     }
 
     #[test]

@@ -52,16 +52,17 @@ impl Tenant {
     /// requests meanwhile.
     pub fn hurry_indexes(&self) -> Hurry {
         let indexes = self.shared().indexes.get().cloned();
-        indexes.iter().for_each(|it| it.set_hurried(true));
+        indexes.iter().for_each(|it| it.hurry());
         Hurry(indexes)
     }
 }
 
-/// While it exists, search indexes are built with all processors.
+/// While it exists, the search indexes of a tenant are built with all processors.
+#[must_use]
 pub struct Hurry(Option<Arc<Indexes>>);
 
 impl Drop for Hurry {
     fn drop(&mut self) {
-        self.0.iter().for_each(|it| it.set_hurried(false));
+        self.0.iter().for_each(|it| it.calm());
     }
 }

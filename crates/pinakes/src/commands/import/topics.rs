@@ -63,6 +63,7 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
         .into());
     }
     let (_house, tenant) = args.place.open(Missing::Begin)?;
+    // The search index begins when the load ends, before `complete_indexes`.
     let _hurry = tenant.hurry_indexes();
     let begun = Instant::now();
     let existing = if args.replace { Existing::Replace } else { Existing::Merge };
