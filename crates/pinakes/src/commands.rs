@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
+use crate::allocator;
 use crate::cli::{Cli, Command};
 
 /// Runs a subcommand. Errors are meant to be read by a person; findings are reported by the exit code.
@@ -32,7 +33,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::User(args) => user::run(args),
         Command::Token(args) => token::run(args),
         Command::Tenant(args) => tenant::run(args),
-        Command::Import(args) => import::run(args),
+        Command::Import(args) => {
+            allocator::keep_freed_memory();
+            import::run(args)
+        }
         Command::Export(args) => export::run(&args),
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),

@@ -5,6 +5,7 @@
 //! name them) and `terminal.rs` (output for people). Exit codes: 0 done, 1 not done or something was found, 2 the
 //! command line or the configuration is wrong.
 
+mod allocator;
 mod catalogue;
 mod cli;
 mod commands;
@@ -22,10 +23,6 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-
-/// JSON is many small allocations, made on one thread and freed on another.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();

@@ -16,7 +16,7 @@ use crate::eval::{each_at, instant_ms, value_at};
 use crate::identifiers;
 use crate::marks::Mark;
 use crate::strings::unique_strings;
-use crate::{Arity, Class, Counts, Fields, Kind, ListId, Path, Result, StoreError, Text, Texts, Tree, Type};
+use crate::{Arity, Class, Counts, Fields, Kind, ListId, Path, Result, StoreError, Text, Texts, Type};
 
 /// A record ready to be written. Creating one serialises the body and reads it once; writers do this outside the
 /// transaction.
@@ -247,25 +247,6 @@ impl Taken {
         Self::with_part(kind, body, None)
     }
 
-    /// Extracts what a search index holds of what `kind` declares from a stored body. Also returns its values, without
-    /// `part`: see [`part_of`].
-    pub(crate) fn from_tree(kind: &'static Kind, part: Option<&str>, body: &Tree<'_>) -> (Json, Self) {
-        let Tree::Object(fields) = body else {
-            return (Json::Null, Self::for_index(kind, &Json::Null, None));
-        };
-        let mut strings = Texts::default();
-        for facet in kind.facets.iter().filter(|it| Some(it.path) == part) {
-            if let (Counts::Strings(extract), Some(Tree::Object(member))) =
-                (facet.counts, fields.get(facet.path))
-            {
-                extract(member, &mut strings);
-            }
-        }
-        let rest = Json::Object(fields.to_map_without(part));
-        let taken = Self::for_index(kind, &rest, part.map(|it| (it, &strings)));
-        (rest, taken)
-    }
-
     /// Extracts what `kind` declares; `part` is a member that `body` may lack, and what [`Counts::Strings`] extracts
     /// from it.
     fn with_part(kind: &'static Kind, body: &Json, part: Option<(&str, &Texts)>) -> Self {
@@ -292,7 +273,7 @@ impl Taken {
     }
 
     /// Extracts what a search index holds of that: class, cells and counted values.
-    fn for_index(kind: &'static Kind, body: &Json, part: Option<(&str, &Texts)>) -> Self {
+    pub(crate) fn for_index(kind: &'static Kind, body: &Json, part: Option<(&str, &Texts)>) -> Self {
         let class_text: Arc<str> = class_text(kind, body).into();
         let mut taken = Self {
             class: class_of(&class_text),
@@ -320,35 +301,21 @@ impl Taken {
     }
 }
 
-/// Returns the member of a kind's bodies from which [`Counts::Strings`] alone extracts anything: a large one that need
-/// not become values.
-pub(crate) fn part_of(kind: &Kind) -> Option<&'static str> {
-    let mut facets = kind.facets.iter().filter(|it| matches!(it.counts, Counts::Strings(_)));
-    let (part, None) = (facets.next()?.path, facets.next()) else { return None };
-    let is_in_it = |path: &str| path.split('.').next() == Some(part);
-    let is_text_in_it = matches!(kind.text, Text::At(paths) if paths.iter().any(|it| is_in_it(it)));
-    let is_read_elsewhere = part.contains('.')
-        || is_text_in_it
-        || !kind.lists.is_empty()
-        || kind.class_fields.iter().chain(kind.joins).any(|it| is_in_it(it))
-        || kind.columns.iter().any(|it| is_in_it(it.path))
-        || kind.facets.iter().any(|it| is_in_it(it.path) && it.path != part)
-        || kind.identifiers.iter().any(|it| is_in_it(it.path))
-        || kind.links.iter().any(|it| is_in_it(it.path));
-    (!is_read_elsewhere).then_some(part)
-}
-
 /// Returns the text of a stored body that searches look in; empty when the kind has no text.
 pub(crate) fn searched_text(kind: &Kind, bytes: &[u8]) -> serde_json::Result<String> {
     let body = if matches!(kind.text, Text::At(_)) { serde_json::from_slice(bytes)? } else { Json::Null };
-    searched_text_of(kind, bytes, &body)
+    searched_text_of(kind, &body, || unique_strings(bytes))
 }
 
-/// As [`searched_text`], of a body that is parsed already.
-pub(crate) fn searched_text_of(kind: &Kind, bytes: &[u8], body: &Json) -> serde_json::Result<String> {
+/// As [`searched_text`], of a body that is parsed already; `all_strings` returns all strings of the body.
+pub(crate) fn searched_text_of(
+    kind: &Kind,
+    body: &Json,
+    all_strings: impl FnOnce() -> serde_json::Result<String>,
+) -> serde_json::Result<String> {
     match kind.text {
         Text::None => Ok(String::new()),
-        Text::AllStrings => unique_strings(bytes),
+        Text::AllStrings => all_strings(),
         Text::At(paths) => {
             let mut text = String::new();
             paths.iter().for_each(|path| each_at(body, path, &mut |it| push_strings(it, &mut text)));
@@ -417,7 +384,9 @@ pub(crate) fn class_text(kind: &Kind, body: &Json) -> String {
         if 1 < text.len() {
             text.push(',');
         }
-        text.push_str(&format!("{}:{value}", Json::from(*field)));
+        text.push_str(&Json::from(*field).to_string());
+        text.push(':');
+        text.push_str(&value);
     }
     text.push('}');
     text
@@ -502,56 +471,4 @@ fn number_text(number: &serde_json::Number) -> String {
 fn sort_set<T: Ord>(list: &mut Vec<T>) {
     list.sort_unstable();
     list.dedup();
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::{Column, Facet, Identifier};
-
-    fn keys(fields: &Fields<'_>, into: &mut Texts) {
-        fields.iter().for_each(|(name, _)| into.push(name));
-    }
-
-    const KEYS: Facet = Facet { name: "keys", path: "meta", counts: Counts::Strings(keys) };
-    static SAMPLE: Kind = Kind {
-        columns: &[Column::one("mass", Type::Real), Column::many("tags", Type::Text)],
-        facets: &[Facet::values("mass"), KEYS],
-        class_fields: &["group"],
-        identifiers: &[Identifier { scheme: "doi", path: "doi" }],
-        ..Kind::named("sample")
-    };
-
-    /// An index gets the same of a tree as a write extracts from values, whatever the part is.
-    #[test]
-    fn trees_yield_what_values_do() {
-        assert_eq!(part_of(&SAMPLE), Some("meta"));
-        for meta in
-            [json!({"a": 1, "b\"\u{e9}": {"c": 2}}), json!({}), json!([{"a": 1}]), json!("a"), json!(null)]
-        {
-            let body = json!({"group": "g", "meta": meta, "mass": 2.5, "tags": ["t"], "doi": "10.1/x"});
-            let text = body.to_string();
-            let tree: Tree<'_> = serde_json::from_str(&text).unwrap();
-            let (rest, taken) = Taken::from_tree(&SAMPLE, part_of(&SAMPLE), &tree);
-            let whole = Taken::from(&SAMPLE, &body);
-            assert_eq!((taken.class, taken.cells), (whole.class, whole.cells), "{text}");
-            assert_eq!(taken.counted, whole.counted, "{text}");
-            assert_eq!(rest, json!({"group": "g", "mass": 2.5, "tags": ["t"], "doi": "10.1/x"}), "{text}");
-        }
-    }
-
-    static IN_COLUMN: Kind =
-        Kind { columns: &[Column::at("a", "meta.a", Type::Text)], facets: &[KEYS], ..Kind::named("a") };
-    static IN_TEXT: Kind = Kind { text: Text::At(&["meta.a"]), facets: &[KEYS], ..Kind::named("b") };
-    static IN_CLASS: Kind = Kind { class_fields: &["meta"], facets: &[KEYS], ..Kind::named("c") };
-    static NO_STRINGS: Kind = Kind { facets: &[Facet::values("meta")], ..Kind::named("d") };
-
-    #[test]
-    fn a_member_that_more_is_extracted_from_is_no_part() {
-        for kind in [&IN_COLUMN, &IN_TEXT, &IN_CLASS, &NO_STRINGS] {
-            assert_eq!(part_of(kind), None, "{}", kind.name);
-        }
-    }
 }

@@ -37,6 +37,7 @@ mod page;
 mod parallel;
 mod rank;
 mod ranked;
+mod read_members;
 mod recent;
 mod remembered;
 mod select;

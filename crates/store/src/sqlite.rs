@@ -8,6 +8,8 @@
 
 mod connections;
 #[cfg(test)]
+mod ended_load;
+#[cfg(test)]
 mod failed_flush;
 mod flush;
 mod keeper;
@@ -29,7 +31,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use self::connections::{LOCK_SOON, LOCK_TIMEOUT, keep_log, wait_for_locks};
+use self::connections::{LOCK_SOON, LOCK_TIMEOUT, has_temporary_folder, keep_log, wait_for_locks};
 use self::flush::Flusher;
 use self::keeper::Keeper;
 use self::presence::{PRESENCE, PRIVATE, Presence};
@@ -532,6 +534,9 @@ fn open_prepared(path: &Path, shared: &Shared) -> Result<(Connection, Presence)>
     let connection = connect(path, &shared.limits)?;
     let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
     connection.pragma_update(None, "cache_size", -cache_kib)?;
+    if has_temporary_folder() {
+        connection.pragma_update(None, "temp_store", "FILE")?;
+    }
     prepare(&connection, shared, path, users)?;
     presence.share()?;
     Ok((connection, presence))

@@ -80,10 +80,10 @@ impl<'t> Fields<'t> {
         self.0.retain(|it| it.0 != name);
     }
 
-    /// Returns the members as values, except the one of that name.
-    pub(crate) fn to_map_without(&self, name: Option<&str>) -> Map<String, Value> {
-        let others = self.iter().filter(|it| Some(it.0) != name);
-        others.map(|(name, value)| (name.to_owned(), value.to_value())).collect()
+    /// Returns those members as values of which the name is wanted.
+    pub(crate) fn to_map_of(&self, is_wanted: impl Fn(&str) -> bool) -> Map<String, Value> {
+        let wanted = self.iter().filter(|it| is_wanted(it.0));
+        wanted.map(|(name, value)| (name.to_owned(), value.to_value())).collect()
     }
 
     /// Removes duplicate names: the last value wins, at the position of the first.
@@ -140,7 +140,7 @@ impl<'t> Tree<'t> {
             Self::Number(number) => Value::Number(number.clone()),
             Self::Text(text) => Value::String(text.clone().into_owned()),
             Self::List(items) => Value::Array(items.iter().map(Tree::to_value).collect()),
-            Self::Object(fields) => Value::Object(fields.to_map_without(None)),
+            Self::Object(fields) => Value::Object(fields.to_map_of(|_| true)),
         }
     }
 

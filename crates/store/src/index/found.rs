@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
 use tantivy::columnar::StrColumn;
@@ -27,6 +27,7 @@ use crate::field_values::check_number;
 use crate::parts::Parts;
 use crate::plan::flatten;
 use crate::session::{Flavour, HORIZON, State};
+use crate::strings::unique_strings;
 use crate::{Expr, FacetCount, Kind, Record, Result, StoreError, Text, View};
 
 /// Maximum size of the bodies of changed records held together: with more, the index is too far behind.
@@ -34,6 +35,8 @@ const TAIL_BYTES: usize = 64 << 20;
 /// Approximate number of documents and texts that a condition examines from which segments are processed on several
 /// threads.
 const HEAVY: u64 = 3_000_000;
+/// Number of documents, each counted once a facet, from which facets are counted on several threads.
+const HEAVY_FACETS: u64 = 1_000_000;
 /// Records whose bodies are read in one step.
 const STEP_RECORDS: usize = 2_000;
 /// Records of a step that one thread decides.
@@ -114,7 +117,7 @@ impl Decider {
         let text = if self.texts.is_empty() || self.kind.text == Text::None {
             String::new()
         } else {
-            searched_text_of(self.kind, bytes, body)
+            searched_text_of(self.kind, body, || unique_strings(bytes))
                 .map_err(|error| StoreError::Damaged(format!("a body of {}: {error}", self.kind.name)))?
         };
         let has_words =
@@ -472,28 +475,45 @@ impl Found<'_> {
     ///
     /// Errors: a facet has more than `most` values.
     pub(crate) fn facets(&self, names: &[&str], most: u64) -> Result<Vec<Vec<FacetCount>>> {
-        names.iter().map(|name| self.facet(name, most)).collect()
-    }
-
-    fn facet(&self, name: &str, most: u64) -> Result<Vec<FacetCount>> {
-        let Some(place) = self.kind.facets.iter().position(|it| it.name == name) else {
-            return Ok(Vec::new());
-        };
-        let mut list: Vec<FacetCount> = Vec::new();
+        let places: Vec<Option<usize>> =
+            names.iter().map(|name| self.kind.facets.iter().position(|it| it.name == *name)).collect();
+        let lists: Vec<Mutex<Vec<FacetCount>>> = names.iter().map(|_| Mutex::default()).collect();
+        let mut columns = Vec::new();
         for (segment, set) in &self.segments {
-            let Some(column) = segment.reader().fast_fields().str(&facet_name(place))? else { continue };
-            add_counts(&column, set, &mut list)?;
-            summed(&mut list);
-            check_number(list.len(), &name, most)?;
-        }
-        for changed in self.tail.iter() {
-            for (_, values) in changed.taken.counted.iter().filter(|it| it.0 == place) {
-                list.extend(values.values().map(|it| FacetCount { value: it.to_owned(), n_records: 1 }));
+            let n_documents = set.len() as u32;
+            for (at, place) in places.iter().enumerate() {
+                let Some(place) = place.filter(|_| n_documents != 0) else { continue };
+                if let Some(column) = segment.reader().fast_fields().str(&facet_name(place))? {
+                    columns.push((at, column, set, n_documents));
+                }
             }
         }
-        summed(&mut list);
-        list.reverse();
-        Ok(list)
+        let n_looked_at: u64 = columns.iter().map(|it| u64::from(it.3)).sum();
+        on_each(
+            &columns,
+            |it| it.3,
+            if HEAVY_FACETS < n_looked_at { Threads::Several } else { Threads::One },
+            |(at, column, set, _)| {
+                let counts = counts_of(column, set, names[*at], most)?;
+                let mut list = lists[*at].lock().unwrap_or_else(PoisonError::into_inner);
+                list.extend(counts);
+                summed(&mut list);
+                check_number(list.len(), &names[*at], most)
+            },
+        )?;
+        let mut all = Vec::with_capacity(names.len());
+        for (list, place) in lists.into_iter().zip(places) {
+            let mut list = list.into_inner().unwrap_or_else(PoisonError::into_inner);
+            for changed in self.tail.iter() {
+                for (_, values) in changed.taken.counted.iter().filter(|it| Some(it.0) == place) {
+                    list.extend(values.values().map(|it| FacetCount { value: it.to_owned(), n_records: 1 }));
+                }
+            }
+            summed(&mut list);
+            list.reverse();
+            all.push(list);
+        }
+        Ok(all)
     }
 }
 
@@ -511,18 +531,20 @@ fn summed(list: &mut Vec<FacetCount>) {
 }
 
 /// Counts the values of a segment's column over a set, by ascending value.
-fn add_counts(column: &StrColumn, set: &Set, list: &mut Vec<FacetCount>) -> Result<()> {
+///
+/// Errors: there are more than `most`.
+fn counts_of(column: &StrColumn, set: &Set, name: &str, most: u64) -> Result<Vec<FacetCount>> {
     let mut by_ord = vec![0_u32; column.num_terms()];
     each_value(column.ords(), set, |_, ord| by_ord[ord as usize] += 1);
     let used: Vec<u64> = (0..by_ord.len() as u64).filter(|ord| by_ord[*ord as usize] != 0).collect();
-    let mut at = 0;
+    check_number(used.len(), &name, most)?;
+    let mut list = Vec::with_capacity(used.len());
     column
         .dictionary()
         .sorted_ords_to_term_cb(&used, |bytes| {
-            let n = u64::from(by_ord[used[at] as usize]);
-            at += 1;
+            let n = u64::from(by_ord[used[list.len()] as usize]);
             list.push(FacetCount { value: String::from_utf8_lossy(bytes).into_owned(), n_records: n });
         })
         .map_err(failed)?;
-    Ok(())
+    Ok(list)
 }

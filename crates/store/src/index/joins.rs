@@ -8,8 +8,9 @@ use tantivy::postings::TermInfo;
 
 use super::condition::{Bounds, Segment};
 use super::found::{Found, parse};
-use super::join_column::JoinColumn;
+use super::join_column::{JoinColumn, MUCH_LONGER};
 use super::layout::{KEY, join_name};
+use super::parallel::{Threads, on_each};
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
@@ -19,6 +20,8 @@ use crate::{JoinKeys, Owners, Path, Result, View};
 
 /// Bodies read in one step.
 const STEP_BODIES: usize = 500;
+/// Number of documents from which segments are joined, and paths counted, on several threads.
+const HEAVY_JOIN: u64 = 200_000;
 /// Number of a document that has no owner.
 const NOBODY: u32 = u32::MAX;
 
@@ -34,31 +37,61 @@ impl Segment<'_> {
         Ok(Bounds::exact(set))
     }
 
+    /// Returns the name of the column of a path; `None` if the kind is not joined by it.
+    fn join_name(&self, path: &Path) -> Option<String> {
+        self.kind().joins.iter().position(|it| path.is_dotted(it)).map(join_name)
+    }
+
     /// Returns the column of a path; `None` if the kind is not joined by it.
     fn join_column(&self, path: &Path) -> Result<Option<Arc<JoinColumn>>> {
-        let Some(place) = self.kind().joins.iter().position(|it| path.is_dotted(it)) else { return Ok(None) };
-        let name = join_name(place);
+        let Some(name) = self.join_name(path) else { return Ok(None) };
         let read = || {
-            let column = self.reader().fast_fields().column_opt::<i64>(&name)?;
             let mut pairs = Vec::with_capacity(self.n_documents() as usize);
-            if let Some(column) = column {
-                each_value(&column, &Set::full(self.n_documents()), |doc, hash| pairs.push((hash, doc)));
-            }
+            self.each_hash_of(&name, &Set::full(self.n_documents()), |doc, hash| pairs.push((hash, doc)))?;
             Ok(JoinColumn::of(pairs))
         };
         self.decoded_join(&name, read).map(Some)
     }
 
-    /// Returns the number of the owner that each document of a set names at a path.
-    fn owner_of_each(&self, owners: &Owners, link: &JoinColumn, set: &Set) -> Vec<u32> {
+    /// Calls `visit` with each document of a set and each of its hashes in a column, in the order of documents.
+    fn each_hash_of(&self, name: &str, set: &Set, visit: impl FnMut(u32, i64)) -> Result<()> {
+        if let Some(column) = self.reader().fast_fields().column_opt::<i64>(name)? {
+            each_value(&column, set, visit);
+        }
+        Ok(())
+    }
+
+    /// Returns the hashes at a path of the documents of a set, each with its document, in the order of hashes unless
+    /// they are few; `None` if the kind is not joined by the path.
+    fn hashes_of(&self, path: &Path, set: &Set) -> Result<Option<Vec<(i64, u32)>>> {
+        let Some(name) = self.join_name(path) else { return Ok(None) };
+        let mut pairs = Vec::new();
+        if set.len() < u64::from(self.n_documents()) / MUCH_LONGER as u64 {
+            self.each_hash_of(&name, set, |doc, hash| pairs.push((hash, doc)))?;
+        } else if let Some(column) = self.join_column(path)? {
+            pairs.extend(column.iter().filter(|it| set.has(it.1)));
+        }
+        Ok(Some(pairs))
+    }
+
+    /// Returns the number of the owner that each document of a set names at a path, and the documents that name one;
+    /// `None` if the kind is not joined by the path.
+    fn owner_of_each(&self, owners: &Owners, link: &Path, set: &Set) -> Result<Option<(Vec<u32>, Set)>> {
+        let Some(column) = self.join_column(link)? else { return Ok(None) };
         let mut owner_of = vec![NOBODY; self.n_documents() as usize];
-        link.each_with(&owners.hashes, |at, doc| {
+        let mut docs = Set::empty(self.n_documents());
+        column.each_with(&owners.hashes, |at, doc| {
             if set.has(doc) {
                 owner_of[doc as usize] = owners.numbers[at];
+                docs.insert(doc);
             }
         });
-        owner_of
+        Ok(Some((owner_of, docs)))
     }
+}
+
+fn threads_for(n_documents: u64) -> Threads {
+    if HEAVY_JOIN < n_documents { Threads::Several } else { Threads::One }
 }
 
 /// A segment with the owner of each of its documents.
@@ -67,14 +100,23 @@ struct Owned<'f, 's> {
     owner_of: Vec<u32>,
 }
 
-impl Found<'_> {
+impl<'s> Found<'s> {
+    /// Runs `work` on each segment, on several threads if there are many documents. `None` if it returns that for one.
+    fn in_segments<T: Send>(
+        &self,
+        work: impl Fn(&(Segment<'s>, Set)) -> Result<Option<T>> + Sync,
+    ) -> Result<Option<Vec<T>>> {
+        let n_documents: u64 = self.segments.iter().map(|it| u64::from(it.0.n_documents())).sum();
+        let parts =
+            on_each(&self.segments, |it| it.0.n_documents(), threads_for(n_documents), |it| work(it))?;
+        Ok(parts.into_iter().collect())
+    }
+
     /// Returns the hashes of the texts at a path, in a run for each segment; `None` if the kind is not joined by it.
     pub(crate) fn join_keys(&self, path: &Path) -> Result<Option<Vec<i64>>> {
-        let mut hashes: Vec<i64> = Vec::new();
-        for (segment, set) in &self.segments {
-            let Some(column) = segment.join_column(path)? else { return Ok(None) };
-            hashes.extend(column.iter().filter(|it| set.has(it.1)).map(|it| it.0));
-        }
+        let runs = self.in_segments(|(segment, set)| segment.hashes_of(path, set))?;
+        let Some(runs) = runs else { return Ok(None) };
+        let mut hashes: Vec<i64> = runs.into_iter().flatten().map(|it| it.0).collect();
         self.tail.iter().for_each(|it| hashes.extend(join_hashes(&it.body, path)));
         Ok(Some(hashes))
     }
@@ -82,14 +124,14 @@ impl Found<'_> {
     /// Returns the hashes of the texts at a path with the number of the owner that the record names at `link`; `None`
     /// if the kind is not joined by both.
     pub(crate) fn owned(&self, owners: &Owners, link: &Path, path: &Path) -> Result<Option<Vec<(i64, u32)>>> {
-        let mut pairs: Vec<(i64, u32)> = Vec::new();
-        for (segment, set) in &self.segments {
-            let Some(link) = segment.join_column(link)? else { return Ok(None) };
-            let Some(own) = segment.join_column(path)? else { return Ok(None) };
-            let owner_of = segment.owner_of_each(owners, &link, set);
-            let named = own.iter().map(|(hash, doc)| (hash, owner_of[doc as usize]));
-            pairs.extend(named.filter(|it| it.1 != NOBODY));
-        }
+        let runs = self.in_segments(|(segment, set)| {
+            let Some((owner_of, docs)) = segment.owner_of_each(owners, link, set)? else { return Ok(None) };
+            let Some(mut pairs) = segment.hashes_of(path, &docs)? else { return Ok(None) };
+            pairs.iter_mut().for_each(|it| it.1 = owner_of[it.1 as usize]);
+            Ok(Some(pairs))
+        })?;
+        let Some(runs) = runs else { return Ok(None) };
+        let mut pairs = runs.concat();
         for changed in self.tail.iter() {
             owners.add_pairs(&changed.body, link, path, &mut pairs);
         }
@@ -110,22 +152,28 @@ impl Found<'_> {
         if !paths.iter().all(|it| terms::is_indexed(self.kind, it)) {
             return Ok(None);
         }
-        let (mut owned, mut unlisted) = (Vec::new(), Vec::new());
-        for (segment, set) in &self.segments {
-            let Some(column) = segment.join_column(link)? else { return Ok(None) };
+        let parts = self.in_segments(|(segment, set)| {
+            let Some((mut owner_of, docs)) = segment.owner_of_each(owners, link, set)? else {
+                return Ok(None);
+            };
             // The values of some documents are not among the terms.
             let mut others = segment.with_term(&terms::beyond_term())?;
             for path in paths {
                 others.add(&segment.with_long_text(path, "")?);
             }
-            let others = others.and(set);
-            let mut owner_of = segment.owner_of_each(owners, &column, set);
             let keys = segment.reader().fast_fields().i64(KEY)?;
-            for doc in others.iter() {
-                let owner = std::mem::replace(&mut owner_of[doc as usize], NOBODY);
-                unlisted.extend(keys.first(doc).filter(|_| owner != NOBODY));
+            let mut unlisted = Vec::new();
+            for doc in others.and(&docs).iter() {
+                owner_of[doc as usize] = NOBODY;
+                unlisted.extend(keys.first(doc));
             }
+            Ok(Some((owner_of, unlisted)))
+        })?;
+        let Some(parts) = parts else { return Ok(None) };
+        let (mut owned, mut unlisted) = (Vec::new(), Vec::new());
+        for ((segment, _), (owner_of, of_segment)) in self.segments.iter().zip(parts) {
             owned.push(Owned { segment, owner_of });
+            unlisted.extend(of_segment);
         }
         let mut rest = vec![OwnersOf::new(); paths.len()];
         self.tail.iter().for_each(|it| owners.add_named(&it.body, link, paths, &mut rest));
@@ -136,12 +184,12 @@ impl Found<'_> {
             }
             view.check_pace()?;
         }
-        let mut all = Vec::with_capacity(paths.len());
-        for (path, rest) in paths.iter().zip(rest) {
-            all.push(counted(&owned, owners, path, rest, most)?);
-            view.check_pace()?;
-        }
-        Ok(Some(all))
+        let asked: Vec<(&Path, OwnersOf)> = paths.iter().zip(rest).collect();
+        let n_documents = owned.iter().map(|it| it.owner_of.len() as u64).sum();
+        let count = |(path, rest): &(&Path, OwnersOf)| counted(&owned, owners, path, rest, most);
+        let counts = on_each(&asked, |_| 1, threads_for(n_documents), count)?;
+        view.check_pace()?;
+        Ok(Some(counts))
     }
 }
 
@@ -150,7 +198,7 @@ fn counted(
     owned: &[Owned<'_, '_>],
     owners: &Owners,
     path: &Path,
-    rest: OwnersOf,
+    rest: &OwnersOf,
     most: u64,
 ) -> Result<ByValue> {
     let last = vec![0; owners.n_owners as usize];
@@ -181,24 +229,24 @@ fn counted(
         })?;
         check_number(tally.counts.len(), path, most)?;
     }
-    for (value, owners) in std::mem::take(&mut tally.rest) {
-        tally.counts.insert(value, owners.len() as u64);
+    for (value, owners) in rest.iter().filter(|it| !texts.contains_key(it.0)) {
+        tally.counts.insert(value.clone(), owners.len() as u64);
     }
     check_number(tally.counts.len(), path, most)?;
     Ok(tally.counts)
 }
 
 /// The owners counted so far.
-struct Tally {
+struct Tally<'r> {
     counts: ByValue,
     /// The number of the value that each owner was last counted for.
     last: Vec<u32>,
     number: u32,
     /// Owners that are counted beside terms, by value.
-    rest: OwnersOf,
+    rest: &'r OwnersOf,
 }
 
-impl Tally {
+impl Tally<'_> {
     /// Adds a value, with the owners that `each` passes on.
     fn add(&mut self, value: &str, each: impl FnOnce(&mut dyn FnMut(u32)) -> Result<()>) -> Result<()> {
         self.number += 1;
@@ -209,7 +257,7 @@ impl Tally {
             n_owners += u64::from(is_new);
         };
         each(&mut count)?;
-        self.rest.remove(value).into_iter().flatten().for_each(&mut count);
+        self.rest.get(value).into_iter().flatten().copied().for_each(&mut count);
         if n_owners != 0 {
             self.counts.insert(value.to_owned(), n_owners);
         }

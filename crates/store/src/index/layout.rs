@@ -7,14 +7,16 @@ use tantivy::schema::{
 
 use super::document::{DocumentBuilder, IndexDocument, Number};
 use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
+use super::read_members::ReadMembers;
 use super::terms::{self, Sink};
 use crate::cell::Cell;
 use crate::columns::one_columns;
-use crate::document::{Taken, part_of, searched_text_of};
+use crate::document::searched_text_of;
 use crate::field_values::{EXACT, VALUE_BYTES};
 use crate::lists::entries_of;
 use crate::owners::join_hashes;
 use crate::postgres::words::folded;
+use crate::strings::unique_texts;
 use crate::{Kind, Path, Result, StoreError, Text, Tree, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
@@ -56,8 +58,7 @@ pub(super) struct Layout {
     joins: Vec<Field>,
     /// The number of members, if the kind has members.
     members: Option<Field>,
-    /// See [`part_of`].
-    part: Option<&'static str>,
+    read: ReadMembers,
 }
 
 /// Returns the name of a sorted column.
@@ -137,7 +138,7 @@ impl Layout {
             facets,
             joins,
             members,
-            part: part_of(kind),
+            read: ReadMembers::of(kind),
         }
     }
 
@@ -153,7 +154,7 @@ impl Layout {
         let damaged =
             |error: serde_json::Error| StoreError::Damaged(format!("{} {:?}: {error}", kind.name, row.id));
         let tree: Tree<'_> = serde_json::from_slice(&row.body).map_err(damaged)?;
-        let (body, taken) = Taken::from_tree(kind, self.part, &tree);
+        let (body, taken) = self.read.take(kind, &tree);
         if !terms::walk(kind, &tree, &mut Terms { layout: self, document }) {
             document.clear();
             document.add_bytes(self.terms, &terms::beyond_term());
@@ -164,7 +165,7 @@ impl Layout {
             document.add_bytes(self.terms, &term);
         }
         if kind.text != Text::None {
-            let text = searched_text_of(kind, &row.body, &body).map_err(damaged)?;
+            let text = searched_text_of(kind, &body, || Ok(unique_texts(&tree))).map_err(damaged)?;
             document.add_text(self.text, &folded(&text));
         }
         for (field, cell) in self.columns.iter().zip(&taken.cells) {

@@ -1,8 +1,10 @@
-//! What every connection to a file has: how it waits for locks, and whether it leaves the log.
+//! What connections to a file have: how they wait for locks, whether they leave the log, where they sort.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use rustix::fs::Access;
 
 use crate::Result;
 
@@ -20,6 +22,15 @@ pub(super) fn keep_log(connection: &Connection) {
     if let Err(error) = kept {
         tracing::error!(%error, "the write-ahead log may be checkpointed although it should be kept as it is");
     }
+}
+
+/// Returns whether the engine finds a folder for temporary files, into which the entries of a new index are sorted: it
+/// looks at the same ones. Otherwise they are sorted in memory.
+pub(super) fn has_temporary_folder() -> bool {
+    let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let usual = ["/var/tmp", "/usr/tmp", "/tmp", "."].map(PathBuf::from);
+    let needed = Access::WRITE_OK | Access::EXEC_OK;
+    named.chain(usual).any(|it| it.is_dir() && rustix::fs::access(&it, needed).is_ok())
 }
 
 /// Sets how long a connection waits for locks. The engine's own busy handler sleeps longer each time: a writer that met

@@ -26,10 +26,11 @@ static THING: Kind = Kind {
 };
 static KINDS: &[&Kind] = &[&THING];
 
-fn tenant(path: &Path) -> Result<Tenant, StoreError> {
+/// Opens a file as a tenant of these kinds.
+pub(super) fn tenant(path: &Path, kinds: &'static [&'static Kind]) -> Result<Tenant, StoreError> {
     let shared = Arc::new(Shared {
-        kinds: KINDS,
-        statements: Statements::of(Flavour::Sqlite, KINDS),
+        kinds,
+        statements: Statements::of(Flavour::Sqlite, kinds),
         classes: Classes::new(),
         side: None,
         indexes: OnceLock::new(),
@@ -52,7 +53,7 @@ fn a_flush_that_failed_ends_all_writing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.sqlite");
     create(&path).unwrap();
-    let tenant = tenant(&path).unwrap();
+    let tenant = tenant(&path, KINDS).unwrap();
     let write = |n: usize| {
         tenant.write_blocking(move |txn| txn.insert(&THING, &n.to_string(), &json!({"name": n.to_string()})))
     };

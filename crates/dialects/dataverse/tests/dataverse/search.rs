@@ -102,19 +102,24 @@ async fn a_depositor_of_many_datasets_finds_them() -> Result<(), Failure> {
         let title = format!("Reading {n}");
         server.described(&fiona, "tides", &Described { title: &title, ..Described::default() }).await?;
     }
-    let count = async |key: &str| -> Result<serde_json::Value, Failure> {
+    // How many a search finds, and the collection lists.
+    let count = async |key: &str| -> Result<(usize, usize), Failure> {
         let found = server.get(key, "/api/search?q=*&type=dataset").await?.json();
-        Ok(found["data"]["total_count"].clone())
+        let listed = server.get(key, "/api/dataverses/tides/contents").await?.json();
+        let n_found = found["data"]["total_count"].as_u64().unwrap_or_default() as usize;
+        Ok((n_found, listed["data"].as_array().map_or(0, Vec::len)))
     };
-    assert_eq!((count(&fiona).await?, count(&rob).await?), (MANY.into(), 0.into()));
+    let published = server.json(&fiona, "POST", "/api/dataverses/tides/actions/:publish", &json!({})).await?;
+    assert_eq!(published.status, StatusCode::OK, "{}", published.text());
+    assert_eq!((count(&fiona).await?, count(&rob).await?), ((MANY, MANY), (0, 0)));
     let path = format!("/api/datasets/{first}/assignments");
     let assigned = server.json(&fiona, "POST", &path, &json!({"assignee": "@rob", "role": "member"})).await?;
     assert_eq!(assigned.status, StatusCode::OK, "{}", assigned.text());
-    assert_eq!((count(&fiona).await?, count(&rob).await?), (MANY.into(), 1.into()));
+    assert_eq!((count(&fiona).await?, count(&rob).await?), ((MANY, MANY), (1, 1)));
     // Without the grant, neither dataset nor list is shown any more.
     let assignment = assigned.json()["data"]["id"].clone();
     let removed = server.send(&fiona, "DELETE", &format!("{path}/{assignment}"), "", "").await?;
     assert_eq!(removed.status, StatusCode::OK, "{}", removed.text());
-    assert_eq!((count(&fiona).await?, count(&rob).await?), (MANY.into(), 0.into()));
+    assert_eq!((count(&fiona).await?, count(&rob).await?), ((MANY, MANY), (0, 0)));
     Ok(())
 }
