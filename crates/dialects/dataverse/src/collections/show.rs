@@ -51,7 +51,7 @@ async fn contents(call: Call) -> Answer {
             Query::filter(Expr::Is("parent".into(), collection.id.into())).sorted("id", Direction::Ascending);
         let at_collections = AtMany::of(view, &asker, Permission::ViewUnpublishedDataverse)?;
         for child in stored::find::<Collection>(view, &COLLECTION, &by_name)? {
-            // Whoever sees the collection sees what is below it, unless it is kept from them itself.
+            // What is above the child is visible to the caller: only the child itself can be kept from them.
             let is_kept =
                 !visibility::named_in(&child).is_empty() && visibility::is_kept_from(view, &asker, &child)?;
             if !is_kept && (child.is_released() || at_collections.may(view, child.place())?) {
