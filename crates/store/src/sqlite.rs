@@ -14,6 +14,8 @@ mod failed_flush;
 mod flush;
 mod keeper;
 mod mapping;
+#[cfg(test)]
+mod opened;
 mod presence;
 mod queue;
 pub(crate) mod schema;

@@ -218,7 +218,7 @@ impl Snapshot {
         let bounds = on_each(
             &asked,
             |it| it.0.n_documents(),
-            if HEAVY < cost { Threads::Several } else { Threads::One },
+            Threads::for_documents(cost, HEAVY),
             |(segment, within)| segment.all(&conditions, within),
         )?;
         let mut certain = Vec::with_capacity(asked.len());
@@ -421,8 +421,7 @@ impl Found<'_> {
             Ok(held)
         };
         let shares: Vec<&[Record]> = records.chunks(SHARE_RECORDS).collect();
-        let threads = if shares.len() < 2 { Threads::One } else { Threads::Several };
-        Ok(on_each(&shares, |it| it.len() as u32, threads, |share| held(share))?.concat())
+        Ok(on_each(&shares, |it| it.len() as u32, Threads::Several, |share| held(share))?.concat())
     }
 
     /// Narrows the documents to the periods that are left.
@@ -492,9 +491,10 @@ impl Found<'_> {
         on_each(
             &columns,
             |it| it.3,
-            if HEAVY_FACETS < n_looked_at { Threads::Several } else { Threads::One },
+            Threads::for_documents(n_looked_at, HEAVY_FACETS),
             |(at, column, set, _)| {
                 let counts = counts_of(column, set, names[*at], most)?;
+                // Added up at once, so that a thread holds the values of one column only.
                 let mut list = lists[*at].lock().unwrap_or_else(PoisonError::into_inner);
                 list.extend(counts);
                 summed(&mut list);

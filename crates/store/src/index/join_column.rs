@@ -3,7 +3,7 @@
 use super::recent::Measured;
 
 /// A list is searched for each hash of another one that is at most one in so many of its size; otherwise both are read.
-pub(super) const MUCH_LONGER: usize = 16;
+const MUCH_LONGER: usize = 16;
 
 /// The hashes of a column in order, each with a document that has it.
 #[derive(Debug, Default)]

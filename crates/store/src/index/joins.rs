@@ -8,7 +8,7 @@ use tantivy::postings::TermInfo;
 
 use super::condition::{Bounds, Segment};
 use super::found::{Found, parse};
-use super::join_column::{JoinColumn, MUCH_LONGER};
+use super::join_column::JoinColumn;
 use super::layout::{KEY, join_name};
 use super::parallel::{Threads, on_each};
 use super::set::Set;
@@ -22,6 +22,8 @@ use crate::{JoinKeys, Owners, Path, Result, View};
 const STEP_BODIES: usize = 500;
 /// Number of documents from which segments are joined, and paths counted, on several threads.
 const HEAVY_JOIN: u64 = 200_000;
+/// Hashes are looked up by document when at most one document in so many is in question; otherwise all are read in order.
+const FEW: u64 = 16;
 /// Number of a document that has no owner.
 const NOBODY: u32 = u32::MAX;
 
@@ -66,7 +68,7 @@ impl Segment<'_> {
     fn hashes_of(&self, path: &Path, set: &Set) -> Result<Option<Vec<(i64, u32)>>> {
         let Some(name) = self.join_name(path) else { return Ok(None) };
         let mut pairs = Vec::new();
-        if set.len() < u64::from(self.n_documents()) / MUCH_LONGER as u64 {
+        if set.len() * FEW < u64::from(self.n_documents()) {
             self.each_hash_of(&name, set, |doc, hash| pairs.push((hash, doc)))?;
         } else if let Some(column) = self.join_column(path)? {
             pairs.extend(column.iter().filter(|it| set.has(it.1)));
@@ -90,10 +92,6 @@ impl Segment<'_> {
     }
 }
 
-fn threads_for(n_documents: u64) -> Threads {
-    if HEAVY_JOIN < n_documents { Threads::Several } else { Threads::One }
-}
-
 /// A segment with the owner of each of its documents.
 struct Owned<'f, 's> {
     segment: &'f Segment<'s>,
@@ -107,12 +105,12 @@ impl<'s> Found<'s> {
         work: impl Fn(&(Segment<'s>, Set)) -> Result<Option<T>> + Sync,
     ) -> Result<Option<Vec<T>>> {
         let n_documents: u64 = self.segments.iter().map(|it| u64::from(it.0.n_documents())).sum();
-        let parts =
-            on_each(&self.segments, |it| it.0.n_documents(), threads_for(n_documents), |it| work(it))?;
+        let threads = Threads::for_documents(n_documents, HEAVY_JOIN);
+        let parts = on_each(&self.segments, |it| it.0.n_documents(), threads, |it| work(it))?;
         Ok(parts.into_iter().collect())
     }
 
-    /// Returns the hashes of the texts at a path, in a run for each segment; `None` if the kind is not joined by it.
+    /// Returns the hashes of the texts at a path, in sorted runs for the most part; `None` if the kind is not joined by it.
     pub(crate) fn join_keys(&self, path: &Path) -> Result<Option<Vec<i64>>> {
         let runs = self.in_segments(|(segment, set)| segment.hashes_of(path, set))?;
         let Some(runs) = runs else { return Ok(None) };
@@ -187,7 +185,7 @@ impl<'s> Found<'s> {
         let asked: Vec<(&Path, OwnersOf)> = paths.iter().zip(rest).collect();
         let n_documents = owned.iter().map(|it| it.owner_of.len() as u64).sum();
         let count = |(path, rest): &(&Path, OwnersOf)| counted(&owned, owners, path, rest, most);
-        let counts = on_each(&asked, |_| 1, threads_for(n_documents), count)?;
+        let counts = on_each(&asked, |_| 1, Threads::for_documents(n_documents, HEAVY_JOIN), count)?;
         view.check_pace()?;
         Ok(Some(counts))
     }

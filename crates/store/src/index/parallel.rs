@@ -21,6 +21,13 @@ pub(super) enum Threads {
     SteppedBack,
 }
 
+impl Threads {
+    /// Returns several from more than `heavy` documents on: below, starting a thread costs more than it saves.
+    pub(super) fn for_documents(n_documents: u64, heavy: u64) -> Self {
+        if heavy < n_documents { Self::Several } else { Self::One }
+    }
+}
+
 /// Runs `work` on each segment and returns the results in order.
 pub(super) fn on_each<S: Sync, T: Send>(
     segments: &[S],

@@ -26,7 +26,7 @@ impl ReadMembers {
         let texts: &[&str] = if let Text::At(paths) = kind.text { paths } else { &[] };
         let columns = kind.columns.iter().filter(|it| it.arity == Arity::One).map(|it| it.path);
         let paths = columns.chain(texts.iter().chain(kind.class_fields).chain(kind.joins).copied());
-        let first = |path: &'static str| path.split('.').next().unwrap_or_default();
+        let first = |path: &'static str| path.split_once('.').map_or(path, |it| it.0);
         let mut values: BTreeSet<&str> = paths.map(first).collect();
         let (strings, others): (Vec<_>, Vec<_>) =
             kind.facets.iter().partition(|it| matches!(it.counts, Counts::Strings(_)));

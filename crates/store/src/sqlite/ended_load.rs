@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::create;
-use super::failed_flush::tenant;
+use super::opened::open;
 use crate::{Column, Expr, Facet, FacetCount, Index, Kind, StoreError, Type};
 
 static THING: Kind = Kind {
@@ -20,7 +20,7 @@ fn the_next_opening_makes_the_indexes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.sqlite");
     create(&path).unwrap();
-    let loading = tenant(&path, KINDS).unwrap();
+    let loading = open(&path, KINDS).unwrap();
     let load = |txn: &mut crate::Txn<'_>| {
         assert!(txn.defer_indexes(&THING)?);
         ["a", "b", "a"]
@@ -36,7 +36,7 @@ fn the_next_opening_makes_the_indexes() {
         Connection::open(&path).unwrap().query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() == 1
     };
     assert!(!has_index());
-    let opened = tenant(&path, KINDS).unwrap();
+    let opened = open(&path, KINDS).unwrap();
     assert!(has_index());
     let counted = opened.read_blocking(|view| {
         let n = view.count(&THING, &Expr::Is("name".into(), "a".into()))?;

@@ -1,21 +1,13 @@
 //! A failed flush as seen by all writers.
 
 use std::fs;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
-use tokio::sync::Semaphore;
 
-use super::{Sqlite, create};
-use crate::budget::Budget;
-use crate::classes::Classes;
-use crate::remake::Remakes;
-use crate::session::Flavour;
-use crate::statements::Statements;
-use crate::tenant::{Engine, Inner};
-use crate::view::Shared;
-use crate::{Column, Facet, Index, Kind, Limits, StoreError, Tenant, Text, Type};
+use super::create;
+use super::opened::open;
+use crate::tenant::Engine;
+use crate::{Column, Facet, Index, Kind, StoreError, Text, Type};
 
 static THING: Kind = Kind {
     columns: &[Column::one("name", Type::Text)],
@@ -26,26 +18,6 @@ static THING: Kind = Kind {
 };
 static KINDS: &[&Kind] = &[&THING];
 
-/// Opens a file as a tenant of these kinds.
-pub(super) fn tenant(path: &Path, kinds: &'static [&'static Kind]) -> Result<Tenant, StoreError> {
-    let shared = Arc::new(Shared {
-        kinds,
-        statements: Statements::of(Flavour::Sqlite, kinds),
-        classes: Classes::new(),
-        side: None,
-        indexes: OnceLock::new(),
-        remakes: Remakes::default(),
-        declared: std::sync::atomic::AtomicI64::new(0),
-        limits: Limits::default(),
-        budget: Budget::new(1 << 30),
-    });
-    let engine = Engine::Sqlite(Sqlite::open(path, shared)?);
-    let places = || Arc::new(Semaphore::new(4));
-    let (scans, points, parking) = (places(), places(), places());
-    let (name, remaker) = ("t".into(), OnceLock::new());
-    Ok(Tenant(Arc::new(Inner { name, engine, scans, points, parking, read_timeout_ms: 60_000, remaker })))
-}
-
 /// After a failed flush nothing is written: not by writers, the text index or the keeper of the log, and not on
 /// closing.
 #[test]
@@ -53,7 +25,7 @@ fn a_flush_that_failed_ends_all_writing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.sqlite");
     create(&path).unwrap();
-    let tenant = tenant(&path, KINDS).unwrap();
+    let tenant = open(&path, KINDS).unwrap();
     let write = |n: usize| {
         tenant.write_blocking(move |txn| txn.insert(&THING, &n.to_string(), &json!({"name": n.to_string()})))
     };

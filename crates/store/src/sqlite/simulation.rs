@@ -21,17 +21,11 @@ use std::thread::JoinHandle;
 
 use pinakes_test_support::power::{Dice, found, number};
 use serde_json::{Value as Json, json};
-use tokio::sync::Semaphore;
 
 use super::flush::Flusher;
+use super::opened::{shared, tenant_of};
 use super::{Sqlite, create};
-use crate::budget::Budget;
-use crate::classes::Classes;
-use crate::remake::Remakes;
-use crate::session::Flavour;
-use crate::statements::Statements;
-use crate::tenant::{Engine, Inner, Loading};
-use crate::view::Shared;
+use crate::tenant::{Engine, Loading};
 use crate::{
     Column, Direction, Expr, Facet, Index, Kind, Limits, Query, Result, StoreError, Tenant, Text, TextQuery,
     Txn, Type, View, index,
@@ -254,20 +248,10 @@ fn log_of(path: &Path) -> PathBuf {
 }
 
 fn open(path: &Path) -> Result<Open> {
-    let shared = Arc::new(Shared {
-        kinds: KINDS,
-        statements: Statements::of(Flavour::Sqlite, KINDS),
-        classes: Classes::new(),
-        side: None,
-        indexes: std::sync::OnceLock::new(),
-        remakes: Remakes::default(),
-        declared: std::sync::atomic::AtomicI64::new(0),
-        limits: Limits { log_bytes: 1 << 40, index_pause_ms: 1, ..Limits::default() },
-        budget: Budget::new(1 << 30),
-    });
+    let limits = Limits { log_bytes: 1 << 40, index_pause_ms: 1, ..Limits::default() };
     let gate = Arc::new(Gate::default());
     let at_gate = gate.clone();
-    let engine = Sqlite::open_with(path, shared, move |path, queue, statistics| {
+    let engine = Sqlite::open_with(path, shared(KINDS, limits), move |path, queue, statistics| {
         let log = log_of(path);
         let failed = |source| StoreError::Io { path: log.display().to_string(), source };
         // The engine itself flushed what the opening wrote.
@@ -278,17 +262,7 @@ fn open(path: &Path) -> Result<Open> {
     })?;
     let pin = rusqlite::Connection::open(path)?;
     pin.execute_batch("BEGIN; SELECT * FROM meta")?;
-    let places = || Arc::new(Semaphore::new(4));
-    let tenant = Tenant(Arc::new(Inner {
-        name: "t".into(),
-        engine: Engine::Sqlite(engine),
-        scans: places(),
-        points: places(),
-        parking: places(),
-        read_timeout_ms: 600_000,
-        remaker: std::sync::OnceLock::new(),
-    }));
-    Ok(Open { tenant, gate, pin, readers: Vec::new() })
+    Ok(Open { tenant: tenant_of(engine), gate, pin, readers: Vec::new() })
 }
 
 /// Returns the differences between a snapshot and the model.

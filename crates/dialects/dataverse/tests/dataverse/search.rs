@@ -106,8 +106,9 @@ async fn a_depositor_of_many_datasets_finds_them() -> Result<(), Failure> {
     let count = async |key: &str| -> Result<(usize, usize), Failure> {
         let found = server.get(key, "/api/search?q=*&type=dataset").await?.json();
         let listed = server.get(key, "/api/dataverses/tides/contents").await?.json();
-        let n_found = found["data"]["total_count"].as_u64().unwrap_or_default() as usize;
-        Ok((n_found, listed["data"].as_array().map_or(0, Vec::len)))
+        let n_found = found["data"]["total_count"].as_u64().ok_or_else(|| found.to_string())?;
+        let listed = listed["data"].as_array().ok_or_else(|| listed.to_string())?;
+        Ok((usize::try_from(n_found)?, listed.len()))
     };
     let published = server.json(&fiona, "POST", "/api/dataverses/tides/actions/:publish", &json!({})).await?;
     assert_eq!(published.status, StatusCode::OK, "{}", published.text());

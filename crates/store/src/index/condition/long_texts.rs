@@ -48,11 +48,10 @@ impl Segment<'_> {
         let prefix = stored_prefix(&terms::column_key(path.as_steps()));
         let docs: Vec<u32> = docs.iter().collect();
         let shares: Vec<&[u32]> = docs.chunks(SHARE_DOCS).collect();
-        let threads = if shares.len() < 2 { Threads::One } else { Threads::Several };
         let tested = on_each(
             &shares,
             |it| it.len() as u32,
-            threads,
+            Threads::Several,
             |share| {
                 let store = self.reader.get_store_reader(1).map_err(failed)?;
                 let (mut passed, mut unknown) = (Vec::new(), Vec::new());
