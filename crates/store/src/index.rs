@@ -31,6 +31,7 @@ mod joins;
 mod lag;
 mod layout;
 mod lists;
+mod member_grams;
 mod order;
 mod pace;
 mod page;

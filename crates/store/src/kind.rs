@@ -29,7 +29,7 @@ pub struct Kind {
     pub search: Search,
     /// Paths of single-valued text columns in which people search for parts of texts: regular expressions and
     /// substrings on them are answered without reading all texts. Each costs the search index about thirty terms per
-    /// record.
+    /// record. A path below [`Kind::members`] is one of texts of the members, for [`crate::View::with_members`].
     pub patterns: &'static [&'static str],
     /// Lists that can be browsed, see [`View::browse`](crate::View::browse); a kind with any has a search index. Not
     /// for kinds whose records have classes.
@@ -99,6 +99,11 @@ impl Kind {
         }
     }
 
+    /// Returns the part of a path below a member of [`Kind::members`].
+    pub(crate) fn below_member<'p>(&self, path: &'p str) -> Option<&'p str> {
+        path.strip_prefix(self.members?)?.strip_prefix('.')
+    }
+
     /// Returns whether `path` is the path that repeats the id.
     pub fn is_id(&self, path: &Path) -> bool {
         self.id_path.is_some_and(|id_path| path.is_dotted(id_path))
@@ -139,8 +144,11 @@ impl Kind {
         }
         for path in self.patterns {
             let is_text = |it: &Column| it.arity == Arity::One && matches!(it.ty, Type::Text | Type::Folded);
-            if !self.columns.iter().any(|it| it.path == *path && is_text(it)) {
-                return refuse(format!("patterns are on {path:?}, which is no text column with one value"));
+            let is_column = self.columns.iter().any(|it| it.path == *path && is_text(it));
+            if !is_column && self.below_member(path).is_none() {
+                return refuse(format!(
+                    "patterns are on {path:?}, which is no text column with one value, and not below its members"
+                ));
             }
         }
         for index in self.indexes {

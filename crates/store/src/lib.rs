@@ -57,6 +57,7 @@ mod leases;
 mod limits;
 mod lists;
 mod marks;
+mod members;
 mod memory;
 mod narrow;
 mod owners;
@@ -108,6 +109,7 @@ pub use kind::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Sear
 pub use leases::{Heartbeat, Lease, QueuedJob};
 pub use limits::Limits;
 pub use lists::{Browsed, ListEntry, ListPlace, Listed, Listing, Wanted};
+pub use members::MemberFilter;
 pub use owners::Owners;
 pub use pipeline::pipeline;
 pub use places::ScanPlace;

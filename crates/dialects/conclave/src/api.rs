@@ -6,6 +6,7 @@ mod exchange;
 mod finding;
 mod members;
 mod neighbours;
+mod newest;
 pub(crate) mod position;
 mod topics;
 

@@ -6,6 +6,8 @@ use pinakes_store::{Column, Identifier, Index, Kind, Link, Search, Text, Type};
 pub(crate) const UNIT: char = '\u{1F}';
 /// Relation of the links that arcs produce.
 pub(crate) const POINTS: &str = "points";
+/// Relation of the links that the arcs of topics with a timestamp produce in addition ([`crate::dated`]).
+pub(crate) const DATED: &str = "dated";
 /// Scheme of arc ids that do not begin with the id of their topic.
 pub(crate) const ARC: &str = "conclave-arc";
 /// Schemes of the three kinds of identities; the value is the map and the IRI.
@@ -42,7 +44,10 @@ pub static TOPIC: Kind = Kind {
         Identifier { scheme: "isbn", path: "subjects.isbn" },
         Identifier { scheme: "issn", path: "subjects.issn" },
     ],
-    links: &[Link { relation: POINTS, path: POINTS, to: "conclave_topic" }],
+    links: &[
+        Link { relation: POINTS, path: POINTS, to: "conclave_topic" },
+        Link { relation: DATED, path: DATED, to: "conclave_topic" },
+    ],
     ..Kind::named("conclave_topic")
 };
 

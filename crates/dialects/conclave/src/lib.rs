@@ -17,6 +17,7 @@ mod api;
 mod app;
 mod basic;
 mod call;
+mod dated;
 mod document;
 mod edit;
 mod error;

@@ -8,9 +8,10 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::dated;
 use crate::error::{ConclaveError, Result};
 use crate::facts::Facts;
-use crate::kinds::{TOPIC, UNIT, draw_of};
+use crate::kinds::{DATED, POINTS, TOPIC, UNIT, draw_of};
 use crate::names::{DEFAULT_SCOPE, LABEL};
 use crate::subjects::of_iri;
 
@@ -153,7 +154,7 @@ impl Arc {
     }
 
     /// Returns the target of the link that this arc produces.
-    fn target(&self, map: &str) -> String {
+    pub(crate) fn target(&self, map: &str) -> String {
         target(map, &self.reference, &[&self.ty, &self.role, &self.scope])
     }
 }
@@ -163,6 +164,7 @@ struct Stored<'t> {
     topic: &'t Topic,
     draw: i64,
     points: Vec<String>,
+    dated: Vec<String>,
     arc_ids: Vec<String>,
     si: Vec<String>,
     sl: Vec<String>,
@@ -193,13 +195,16 @@ impl Serialize for Stored<'_> {
         }
         out.serialize_entry("draw", &self.draw)?;
         for (name, list) in [
-            ("points", &self.points),
+            (POINTS, &self.points),
             ("arc_ids", &self.arc_ids),
             ("si", &self.si),
             ("sl", &self.sl),
             ("ii", &self.ii),
         ] {
             out.serialize_entry(name, list)?;
+        }
+        if !self.dated.is_empty() {
+            out.serialize_entry(DATED, &self.dated)?;
         }
         out.serialize_entry("subjects", &self.subjects)?;
         out.end()
@@ -216,7 +221,8 @@ impl Stored<'_> {
         }
         out.insert("draw".to_owned(), self.draw.into());
         let lists = [
-            ("points", self.points),
+            (POINTS, self.points),
+            (DATED, self.dated),
             ("arc_ids", self.arc_ids),
             ("si", self.si),
             ("sl", self.sl),
@@ -289,15 +295,18 @@ impl Topic {
         self.put_in_order();
         self.check()?;
         let own = format!("{}~", self.id);
-        let mut points: Vec<String> = self.arcs.iter().map(|it| it.target(&self.map)).collect();
-        points.sort_unstable();
-        points.dedup();
+        let sorted = |mut targets: Vec<String>| {
+            targets.sort_unstable();
+            targets.dedup();
+            targets
+        };
         let others = self.arcs.iter().filter(|it| !it.id.starts_with(&own));
         let within = |list: &[String]| list.iter().map(|it| identity(&self.map, it)).collect();
         let stored = Stored {
             topic: self,
             draw: draw_of(&self.key),
-            points,
+            points: sorted(self.arcs.iter().map(|it| it.target(&self.map)).collect()),
+            dated: sorted(self.arcs.iter().filter_map(|it| dated::target(self, it)).collect()),
             arc_ids: others.map(|it| format!("{}/{}", self.map, it.id)).collect(),
             si: within(&self.subject_identifiers),
             sl: within(&self.subject_locators),
@@ -448,12 +457,14 @@ mod tests {
     use pinakes_store::Document;
 
     use super::*;
+    use crate::names::TIMESTAMP;
 
     /// The values handed over beside the bytes must be those that the store would extract from them.
     #[test]
     fn the_store_takes_what_it_would_find_in_the_body() {
         let mut topic = Topic::new("m", "Top/Arts");
         topic.set(DEFAULT_SCOPE, LABEL, "Arts \"&\" é");
+        topic.set(DEFAULT_SCOPE, TIMESTAMP, "2026-02-01");
         topic.subject_identifiers.push("https://doi.org/10.5072/x".to_owned());
         topic.subject_locators.push("http://example.org/".to_owned());
         topic.item_identifiers.push("urn:x#1".to_owned());

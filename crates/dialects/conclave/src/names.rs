@@ -11,3 +11,6 @@ pub const LABEL: &str = "label";
 
 /// The reference that stands for the data of the occurrence itself.
 pub const SELF: &str = "self";
+
+/// The name of the metadata entry that says when a topic is from, such as an entry of a blog or a comment.
+pub(crate) const TIMESTAMP: &str = "timestamp";

@@ -77,6 +77,8 @@ pub(crate) const METADATA_KEYS: &str = "namedMetadataKeys";
 
 /// The list of files of a block.
 pub(crate) const FILES: &str = "dataFileList";
+/// What people search for among the files of all blocks: their paths.
+const FILE_PATTERNS: &[&str] = &["dataFileList.path"];
 
 /// Lists of the original files of a dataset.
 pub(crate) static ORIG_DATABLOCK: Kind = Kind {
@@ -93,6 +95,7 @@ pub(crate) static ORIG_DATABLOCK: Kind = Kind {
     class_fields: CLASS_FIELDS,
     links: LINKS,
     members: Some(FILES),
+    patterns: FILE_PATTERNS,
     search: Search::Exact,
     ..Kind::named("scicat_origdatablock")
 };
@@ -111,6 +114,7 @@ pub(crate) static DATABLOCK: Kind = Kind {
     class_fields: CLASS_FIELDS,
     links: LINKS,
     members: Some(FILES),
+    patterns: FILE_PATTERNS,
     search: Search::Exact,
     ..Kind::named("scicat_datablock")
 };

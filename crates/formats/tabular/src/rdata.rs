@@ -1,11 +1,13 @@
-//! Tables of R: the first data frame of a saved workspace (`.RData`, `.rda`), compressed by gzip or not at
-//! all.
+//! Tables of R: the first data frame of a saved workspace (`.RData`, `.rda`), compressed by gzip, bzip2 or xz, as R's
+//! `save` does it, or not at all.
 //!
 //! R stores a table column by column, so it is held in memory as a whole, within a limit.
 
-use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
 
 use crate::dates::Clock;
 use crate::rdata_source::{NA, is_na};
@@ -17,6 +19,8 @@ use crate::{Result, TabularError, number};
 /// Days from 1960, the epoch of `Clock`, to 1970, the epoch of R.
 const DAYS_TO_1970: f64 = 3653.0;
 const MS_PER_DAY: f64 = 86_400_000.0;
+/// Maximum memory to unpack what xz has packed, in KiB: twice what its highest level needs.
+const XZ_MEMORY_KIB: u32 = 128 << 10;
 /// Bytes of the magic number.
 const MAGIC_BYTES: usize = 5;
 
@@ -30,17 +34,12 @@ pub(crate) fn read<R: Read + Seek, W: Write>(mut source: R, sink: &mut Sink<W>) 
     let mut source = BufReader::with_capacity(256 << 10, source);
     let most = sink.limits.frame_bytes;
     let head = source.fill_buf()?;
-    let packed = |program: &str| {
-        TabularError::Unsupported(format!(
-            "this workspace of R is packed by {program}; save it with save(compress = \"gzip\")"
-        ))
-    };
     let objects = if head.starts_with(&[0x1f, 0x8b]) {
         workspace(MultiGzDecoder::new(source), most)?
     } else if head.starts_with(b"BZh") {
-        return Err(packed("bzip2"));
+        workspace(MultiBzDecoder::new(source), most)?
     } else if head.starts_with(b"\xfd7zXZ") {
-        return Err(packed("xz"));
+        workspace(XzReader::new_mem_limit(source, true, XZ_MEMORY_KIB), most)?
     } else {
         workspace(source, most)?
     };
@@ -52,9 +51,10 @@ pub(crate) fn read<R: Read + Seek, W: Write>(mut source: R, sink: &mut Sink<W>) 
 
 fn workspace<R: Read>(mut source: R, most: u64) -> Result<Vec<(std::rc::Rc<str>, Value)>> {
     let mut magic = [0; MAGIC_BYTES];
-    source
-        .read_exact(&mut magic)
-        .map_err(|_| TabularError::CutOff { offset: 0, what: "the magic number" })?;
+    source.read_exact(&mut magic).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => TabularError::CutOff { offset: 0, what: "the magic number" },
+        _ => TabularError::Io(error),
+    })?;
     if !is_workspace(&magic) {
         return Err(TabularError::Damaged {
             offset: 0,

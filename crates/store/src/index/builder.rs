@@ -252,7 +252,7 @@ impl KindBuilder {
             if view.session.flavour() == Flavour::Postgres {
                 store = Some(store_identity(&mut view.session)?);
             }
-            step = Step::read(&mut view.session, kind, after)?;
+            step = Step::read(view, kind, after)?;
             Ok(())
         })?;
         if let Some(store) = store.filter(|it| *it != self.store) {

@@ -1,9 +1,10 @@
 //! What an index reads from the store: changes in sequence order, and the identity of the store.
 
 use super::layout::Row;
+use super::member_grams::{GramReader, MemberGrams};
 use crate::counters::is_behind;
 use crate::session::{Flavour, HORIZON, Session};
-use crate::{Kind, Result, StoreError};
+use crate::{Kind, ListId, Result, StoreError, View};
 
 /// Records read in one step.
 const STEP_RECORDS: u64 = 1_000;
@@ -32,7 +33,8 @@ impl Step {
         self.rows.is_empty() && self.deleted.is_empty()
     }
 
-    pub(super) fn read(session: &mut Session<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
+    pub(super) fn read(view: &mut View<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
+        let session = &mut view.session;
         let flavour = session.flavour();
         if flavour == Flavour::Sqlite && is_behind(session, kind.name)? {
             return Ok(Self { is_loading: true, ..Self::default() });
@@ -43,20 +45,23 @@ impl Step {
             Flavour::Postgres => "FETCH FIRST ?3 ROWS WITH TIES",
         };
         let sql = format!(
-            "SELECT r.key, r.id, r.version, r.sequence, {}, {} FROM {} \
+            "SELECT r.key, r.id, r.version, r.sequence, {}, {}, {} FROM {} \
              WHERE ?1 < r.sequence AND r.sequence <= ?2 ORDER BY r.sequence {window}",
             n_members_sql(kind),
             flavour.body(),
+            if kind.members.is_some() { "r.list" } else { "CAST(NULL AS bigint)" },
             flavour.rows_with_bodies(kind.name)
         );
-        let (mut rows, mut n_bytes, mut is_cut) = (Vec::new(), 0, false);
+        let (mut rows, mut lists, mut n_bytes, mut is_cut) = (Vec::new(), Vec::new(), 0, false);
         session.rows(&sql, &[after.into(), last.into(), STEP_RECORDS.into()], |row| {
+            let list = row.optional_int(6)?;
             let row = Row {
                 key: row.int(0)?,
                 id: row.text(1)?,
                 version: row.int(2)?,
                 sequence: row.int(3)?,
                 n_members: row.int(4)?,
+                member_grams: Some(MemberGrams::default()),
                 body: row.bytes(5)?,
             };
             // Changes with the same number stay together.
@@ -66,6 +71,7 @@ impl Step {
             }
             n_bytes += row.body.len();
             rows.push(row);
+            lists.push(list);
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
         let is_last = !is_cut && (rows.len() as u64) < STEP_RECORDS;
@@ -76,6 +82,13 @@ impl Step {
         let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence AND sequence <= ?3";
         let values = [kind.name.into(), after.into(), upto.into()];
         let deleted = session.all(sql, &values, |row| row.text(0))?;
+        if let Some(mut reader) = GramReader::of(kind) {
+            for (row, list) in rows.iter_mut().zip(lists) {
+                if let Some(list) = list {
+                    row.member_grams = reader.read(view, ListId(list))?;
+                }
+            }
+        }
         Ok(Self { rows, deleted, upto, is_last, n_left: last.saturating_sub(upto), is_loading: false })
     }
 }

@@ -9,9 +9,10 @@ use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
 use super::changes::{DATABASE_IDENTITY, n_members_sql};
-use super::condition::{Segment, failed};
+use super::condition::{Segment, failed, needed_at};
 use super::first_rows::FirstRows;
 use super::layout::{KEY, MEMBERS, column_name, facet_name};
+use super::member_grams::member_paths;
 use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
 use super::remembered::{Changed, Records, Tail, TailRow};
@@ -28,7 +29,7 @@ use crate::parts::Parts;
 use crate::plan::flatten;
 use crate::session::{Flavour, HORIZON, State};
 use crate::strings::unique_strings;
-use crate::{Expr, FacetCount, Kind, Record, Result, StoreError, Text, View};
+use crate::{Expr, FacetCount, Kind, Path, Record, Result, StoreError, Text, View};
 
 /// Maximum size of the bodies of changed records held together: with more, the index is too far behind.
 const TAIL_BYTES: usize = 64 << 20;
@@ -454,6 +455,34 @@ impl Found<'_> {
             each_value(&column, set, |_, of_record| n += of_record);
         }
         Ok(n.cast_unsigned())
+    }
+
+    /// Returns the rows of records, at most `most`, among which are all with a member that satisfies a condition: those
+    /// whose members have the trigrams that it needs. `None` where it needs none, or more are left.
+    pub(crate) fn with_members(&self, of_member: &Expr, most: u64) -> Result<Option<Vec<i64>>> {
+        let mut needed = Vec::new();
+        for (number, below) in member_paths(self.kind) {
+            let grams = needed_at(&below, of_member);
+            if !grams.is_empty() {
+                needed.push((Path::dotted(self.kind.patterns[usize::from(number)]), grams));
+            }
+        }
+        if needed.is_empty() {
+            return Ok(None);
+        }
+        let mut rows: Vec<i64> = self.tail.iter().map(|it| it.key).collect();
+        for (segment, set) in &self.segments {
+            let mut left = set.clone();
+            for (path, grams) in &needed {
+                left = segment.with_members(path, grams.clone(), &left)?;
+            }
+            if most < rows.len() as u64 + left.len() {
+                return Ok(None);
+            }
+            let keys = segment.reader().fast_fields().i64(KEY)?;
+            rows.extend(left.iter().filter_map(|doc| keys.first(doc)));
+        }
+        Ok(Some(rows))
     }
 
     /// Returns the sum of the values of a column of whole numbers, which holds one for each record.

@@ -7,6 +7,7 @@ use tantivy::schema::{
 
 use super::document::{DocumentBuilder, IndexDocument, Number};
 use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
+use super::member_grams::MemberGrams;
 use super::read_members::ReadMembers;
 use super::terms::{self, Sink};
 use crate::cell::Cell;
@@ -189,6 +190,13 @@ impl Layout {
                 }
             }
         }
+        match &row.member_grams {
+            Some(grams) => grams.iter().for_each(|(number, gram)| {
+                let path = terms::path_bytes(Path::dotted(kind.patterns[usize::from(*number)]).as_steps());
+                document.add_bytes(self.terms, &terms::term(&path, terms::Tag::Gram, gram));
+            }),
+            None => document.add_bytes(self.terms, &terms::many_grams_term()),
+        }
         let mut is_listed = true;
         for (number, list) in kind.lists.iter().enumerate() {
             for entry in entries_of(list.entries, &body) {
@@ -230,6 +238,8 @@ pub(super) struct Row {
     pub(super) sequence: i64,
     /// 0 if the kind has no members.
     pub(super) n_members: i64,
+    /// The trigrams of its members; `None` for more than are terms.
+    pub(super) member_grams: Option<MemberGrams>,
     pub(super) body: bytes::Bytes,
 }
 

@@ -158,6 +158,11 @@ pub(super) fn unlisted_term() -> Vec<u8> {
     whole(b'm', &[])
 }
 
+/// Returns the term of records of whose members the trigrams are not terms.
+pub(super) fn many_grams_term() -> Vec<u8> {
+    whole(b'g', &[])
+}
+
 fn whole(what: u8, value: &[u8]) -> Vec<u8> {
     let mut term = WHOLE.to_vec();
     term.push(what);

@@ -52,7 +52,7 @@ const FULL: Kind = Kind {
     class_fields: &["group", "shared"],
     text: Text::AllStrings,
     search: Search::Folded,
-    patterns: &["name", "title"],
+    patterns: &["name", "title", "files.path"],
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
     links: &[Link { relation: "parent", path: "parents", to: "item" }],
     members: Some("files"),

@@ -4,8 +4,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pinakes_store::{Document, Expr, ListId, Record, StoreError, Tenant};
-use serde_json::json;
+use pinakes_store::{
+    Document, Expr, ListId, MemberFilter, Path, Pattern, Record, StoreError, Tenant, Value as Wanted, matches,
+};
+use serde_json::{Value, json};
 
 use crate::engines::{engines, on_each, read, refused, told_with, write};
 use crate::kinds::{ALL, ITEM};
@@ -13,13 +15,18 @@ use crate::kinds::{ALL, ITEM};
 /// More than kinds without an index have.
 const N_INDEXED: u64 = 300;
 
-/// Writes `n` members in chunks of 10.
+/// Writes the members 0, 1, … in chunks of 10.
 fn stage(tenant: &Tenant, n: u64) -> ListId {
+    stage_all(tenant, &(0..n).map(Value::from).collect::<Vec<_>>())
+}
+
+/// Writes members in chunks of 10.
+fn stage_all(tenant: &Tenant, members: &[Value]) -> ListId {
     let list = write(tenant, |txn| txn.new_list(&ITEM));
-    for position in (0..n).step_by(10) {
-        let members: Vec<String> = (position..n.min(position + 10)).map(|it| it.to_string()).collect();
+    for (position, members) in (0..).step_by(10).zip(members.chunks(10)) {
         let count = u32::try_from(members.len()).expect("ten");
-        let chunk = Bytes::from(members.join(","));
+        let texts: Vec<String> = members.iter().map(Value::to_string).collect();
+        let chunk = Bytes::from(texts.join(","));
         write(tenant, move |txn| txn.append_members(&ITEM, list, position, count, chunk.clone()));
     }
     list
@@ -188,5 +195,120 @@ fn members_are_counted() {
             assert_eq!(all, (0..N_INDEXED).map(n_of).sum::<u64>() - n_of(3) - n_of(4) + 50);
             Ok(())
         });
+    });
+}
+
+#[test]
+fn members_are_found_by_a_condition_and_read_by_position() {
+    on_each(ALL, |tenant| {
+        let all: Vec<Value> =
+            (0..35).map(|n| json!({"path": format!("/a/{n}"), "size": n % 4, "more": {"n": [n]}})).collect();
+        let document = item("a").with_list(stage_all(tenant, &all), 35);
+        write(tenant, move |txn| txn.insert_document(&document));
+        let empty = item("b");
+        write(tenant, move |txn| txn.insert_document(&empty));
+        let record = |id: &str| record(tenant, id);
+        let found = |id: &str, condition: &Expr, paths: &[Path], most: usize| {
+            let filter = MemberFilter::new(condition.clone(), paths);
+            read(tenant, |view| {
+                let mut found: Vec<(u64, Value)> = Vec::new();
+                let flow = view.each_member(&ITEM, &record(id), &filter, |position, member| {
+                    found.push((position, member.clone()));
+                    if found.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                assert_eq!(flow.is_break(), found.len() == most);
+                Ok(found)
+            })
+        };
+        let twos = Expr::Is("size".into(), 2.into());
+        let expected: Vec<(u64, Value)> =
+            (2..35).step_by(4).map(|n| (n, json!({"size": 2, "more": {"n": [n]}}))).collect();
+        assert_eq!(found("a", &twos, &["more.n".into()], usize::MAX), expected);
+        assert_eq!(found("a", &Expr::All, &[], 12).last(), Some(&(11, json!({}))));
+        assert_eq!(found("b", &Expr::All, &[], usize::MAX), []);
+        let at =
+            |id: &str, positions: &[u64]| read(tenant, |view| view.members_at(&ITEM, &record(id), positions));
+        for positions in [&[][..], &[0], &[9, 10], &[3, 4, 19, 20, 34], &[12, 34, 35, 99]] {
+            let expected: Vec<&Value> = positions.iter().filter_map(|it| all.get(*it as usize)).collect();
+            assert_eq!(at("a", positions).iter().collect::<Vec<_>>(), expected, "{positions:?}");
+        }
+        assert_eq!(at("b", &[0]), Vec::<Value>::new());
+    });
+}
+
+/// The paths of the members of record `n`.
+fn paths(n: u64) -> Vec<Value> {
+    let path = |it: u64| format!("/data/P{}/Scan_{n:03}/Élan_{it}.h5", n % 10);
+    (0..n % 4).map(|it| json!({"path": path(it), "size": it})).collect()
+}
+
+/// Records are found by the texts of their members, in a search index and beside it.
+#[test]
+fn records_that_may_have_such_a_member_are_found() {
+    on_each(ALL, |tenant| {
+        let item = |n: u64| {
+            let body = json!({"name": format!("i{n:03}"), "size": n % 5});
+            Document::new(&ITEM, format!("i{n:03}"), &body).expect("a document")
+        };
+        let path = || Path::from("path");
+        let regex =
+            |text: &str, flags: &str| Expr::Regex(path(), Pattern::new(text, flags).expect("a pattern"));
+        let with = |filter: &Expr, of_member: &Expr, most: u64| {
+            read(tenant, |view| view.with_members(&ITEM, filter, of_member, most))
+        };
+        let scans = regex("scan_01[0-9]/", "i");
+        assert_eq!(with(&Expr::All, &scans, 1_000), None, "there is no index yet");
+        for n in 0..N_INDEXED {
+            let document = item(n).with_list(stage_all(tenant, &paths(n)), n % 4);
+            write(tenant, move |txn| txn.insert_document(&document));
+        }
+        assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
+        let mut of_record: Vec<Vec<Value>> = (0..N_INDEXED).map(paths).collect();
+        let check = |of_record: &[Vec<Value>], filter: &Expr, of_member: &Expr, n_most: usize| {
+            let found = with(filter, of_member, 1_000).expect("what the index tells");
+            for (n, members) in (0..).zip(of_record) {
+                let body = json!({"size": n % 5});
+                if matches(filter, &body) && members.iter().any(|it| matches(of_member, it)) {
+                    assert!(found.contains(&format!("i{n:03}")), "{of_member:?}: {n} is not in {found:?}");
+                }
+            }
+            assert!(found.len() <= n_most, "{of_member:?}: {found:?}");
+        };
+        let threes = Expr::Is("size".into(), 3.into());
+        let exactly = Expr::Is(path(), Wanted::from("/data/P7/Scan_017/Élan_0.h5"));
+        check(&of_record, &Expr::All, &scans, 10);
+        check(&of_record, &threes, &scans, 2);
+        check(&of_record, &Expr::All, &exactly, 1);
+        check(&of_record, &Expr::All, &Expr::Prefix(path(), "/data/P7/Scan_2".into()), 20);
+        check(&of_record, &Expr::All, &regex("elan_2", "f"), 125);
+        check(&of_record, &Expr::All, &scans.clone().and(Expr::Is("size".into(), 1.into())), 10);
+        check(&of_record, &Expr::All, &regex("nothing like this", ""), 0);
+        for unknown in
+            [regex("1.*2", ""), Expr::Is("size".into(), 1.into()), Expr::Not(Box::new(exactly.clone()))]
+        {
+            assert_eq!(with(&Expr::All, &unknown, 1_000), None, "{unknown:?}");
+        }
+        assert_eq!(with(&Expr::All, &scans, 4), None, "more are left");
+        // What the index lacks is among them, and so is a record with more trigrams than it holds.
+        of_record[250] = paths(17);
+        let changed = item(250).with_list(stage_all(tenant, &of_record[250]), 1);
+        let letters = || (b'a'..=b'z').map(char::from);
+        let many: Vec<Value> = letters()
+            .flat_map(|a| letters().map(move |b| letters().map(|c| format!("{a}{b}{c}")).collect::<String>()))
+            .map(|it| json!({"path": it}))
+            .collect();
+        of_record[251].clone_from(&many);
+        let full = item(251).with_list(stage_all(tenant, &many), 676);
+        write(tenant, move |txn| {
+            txn.update_document(&changed)?;
+            txn.update_document(&full)?;
+            txn.delete(&ITEM, "i019")
+        });
+        of_record[19].clear();
+        for _ in 0..2 {
+            check(&of_record, &Expr::All, &exactly, 3);
+            check(&of_record, &Expr::All, &regex("zzz", ""), 2);
+            assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
+        }
     });
 }

@@ -11,7 +11,7 @@ use pinakes_store::{
 };
 use serde_json::json;
 
-use crate::engines::{Place, engines, read, sqlite, write};
+use crate::engines::{Place, engines, read, sqlite, told_with, write};
 use crate::kinds::{ALL, ITEM};
 
 const WAIT: Duration = Duration::from_secs(120);
@@ -104,6 +104,52 @@ fn short_and_long_texts_of_two_segments_are_one_order() {
             assert_eq!(found, page, "{direction:?} from {skip}");
         }
         expected.reverse();
+    }
+}
+
+/// A page whose records lie far down its order is not walked to: after some looks in vain, the condition is evaluated
+/// whole, and its period with it.
+#[test]
+fn a_walk_in_vain_is_given_up() {
+    const N: u64 = 3_000;
+    let instant = |n: u64| Value::Instant(1_577_836_800_000 + n.cast_signed() * 60_000);
+    let place = sqlite();
+    let tenant = place.tenant(ALL);
+    write(&tenant, |txn| {
+        (0..N).try_for_each(|n| {
+            let made = format!("2020-01-{:02}T{:02}:{:02}:00.000Z", 1 + n / 1440, n / 60 % 24, n % 60);
+            let era = if n < N / 2 { "old" } else { "new" };
+            txn.insert(&ITEM, &n.to_string(), &json!({"made": made, "free": era})).map(|_| ())
+        })
+    });
+    assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    let of_era = |era: &str| Expr::Is("free".into(), era.into());
+    let period = || Expr::Range("made".into(), End::Included(instant(10)), End::Excluded(instant(N - 10)));
+    for (era, direction, last, is_walked) in [
+        ("new", Direction::Descending, N - 10, true),
+        ("old", Direction::Descending, N / 2, false),
+        ("old", Direction::Ascending, 10, true),
+        ("new", Direction::Ascending, N / 2, false),
+    ] {
+        let in_order = |from: u64| -> Vec<String> {
+            let of = |it: u64| if direction == Direction::Descending { from - 1 - it } else { from + it };
+            (1..6).map(|it| of(it).to_string()).collect()
+        };
+        let query = Query::filter(of_era(era).and(period())).sorted("made", direction).window(1, 5);
+        let (found, told) = told_with(|| read(&tenant, |view| view.find(&ITEM, &query)));
+        let found: Vec<String> = found.into_iter().map(|it| it.id).collect();
+        assert_eq!(found, in_order(last), "{era}, {direction:?}");
+        assert_eq!(told.contains("walked along the order"), is_walked, "{era}, {direction:?}: {told}");
+        // Without a period, a walk in vain is not told of, but found out by its answer.
+        let query = Query::filter(of_era(era)).sorted("made", direction).window(1, 5);
+        let found = read(&tenant, |view| view.find(&ITEM, &query));
+        let found: Vec<String> = found.into_iter().map(|it| it.id).collect();
+        let first = match last {
+            10 => 0,
+            it if it == N - 10 => N,
+            it => it,
+        };
+        assert_eq!(found, in_order(first), "{era}, {direction:?}");
     }
 }
 

@@ -10,10 +10,12 @@ use pinakes_http::answer;
 use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
+use crate::api::newest::newest_pointing;
 use crate::api::position::{cursor, cursor_parts};
 use crate::app::{Asker, Conclave, Params};
 use crate::call::Answer;
 use crate::call::Reading;
+use crate::dated;
 use crate::document;
 use crate::edit::range;
 use crate::error::{ConclaveError, Result};
@@ -26,7 +28,7 @@ use crate::names::DEFAULT_SCOPE;
 const SEEKS_MAX: usize = 1_000;
 /// Maximum number of links that a count reads.
 const COUNTED_MAX: usize = 1_000_000;
-/// Topics read per step when the newest ones are sought.
+/// Topics read per step when the newest of those that a topic points at are sought.
 const NEWEST_STEP: usize = 1_000;
 
 pub(super) fn routes() -> Router<Conclave> {
@@ -50,7 +52,7 @@ impl Which {
         Which { ty: text("type"), role: text("role"), scope: text("scope") }
     }
 
-    fn takes(&self, ty: &str, role: &str, scope: &str) -> bool {
+    pub(super) fn takes(&self, ty: &str, role: &str, scope: &str) -> bool {
         let agrees = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|it| it == value);
         agrees(&self.ty, ty) && agrees(&self.role, role) && agrees(&self.scope, scope)
     }
@@ -70,7 +72,7 @@ impl Which {
     }
 
     /// Returns the range of links in which all matching ones lie.
-    fn range(&self, map: &str, reference: &str) -> (String, String) {
+    pub(super) fn range(&self, map: &str, reference: &str) -> (String, String) {
         let prefix = self.prefix(map, reference);
         match prefix.ends_with(UNIT) {
             true => range(&prefix),
@@ -108,12 +110,19 @@ pub(crate) struct Link {
     pub(crate) scope: String,
     /// Id of the topic that owns the arc.
     pub(crate) owner: String,
+    /// Date of the owner, backwards, if the link says it.
+    pub(super) date: String,
 }
 
 impl Link {
     /// Returns whether the link comes from this arc of its owner, as far as type, role and scope tell.
     pub(super) fn is_of(&self, arc: &Arc) -> bool {
         (&arc.ty, &arc.role, &arc.scope) == (&self.ty, &self.role, &self.scope)
+    }
+
+    /// Returns whether its owner, reduced to what the reader may see, has the date that the link says.
+    fn has_date_of(&self, owner: &Topic) -> bool {
+        self.date.is_empty() || self.date == dated::backwards(dated::date(owner, &self.scope))
     }
 }
 
@@ -168,7 +177,8 @@ pub(crate) fn pointing_page(
                 return Ok(Page { links, next: Some(cursor(&[&told.0, &told.1])) });
             }
             let owner = id.split_once('/').map_or("", |it| it.1).to_owned();
-            links.push(Link { ty: ty.to_owned(), role: role.to_owned(), scope: scope.to_owned(), owner });
+            let [ty, role, scope] = [ty, role, scope].map(str::to_owned);
+            links.push(Link { ty, role, scope, owner, date: String::new() });
             at = (target, id);
             told.clone_from(&at);
         }
@@ -217,7 +227,7 @@ impl Shown {
 enum Order {
     /// By id, in pages.
     Id,
-    /// By the metadata `timestamp` of the topics, newest first: for blogs and comments. One page.
+    /// By the date of the topics, newest first: for blogs and comments. One page.
     Timestamp,
 }
 
@@ -233,10 +243,10 @@ impl Order {
 
 /// Parameters of a list of neighbours.
 #[derive(Clone)]
-struct Wanted {
-    id: String,
-    which: Which,
-    limit: usize,
+pub(super) struct Wanted {
+    pub(super) id: String,
+    pub(super) which: Which,
+    pub(super) limit: usize,
     shown: Shown,
     order: Order,
     is_resolved: bool,
@@ -291,19 +301,6 @@ impl Wanted {
     }
 }
 
-/// An item with its sort key: timestamp and topic.
-type Dated = (String, String, Value);
-
-/// Keeps only the newest items seen so far.
-fn keep_newest(found: &mut Vec<Dated>, limit: usize) {
-    found.sort_by(|it, other| other.0.cmp(&it.0).then_with(|| it.1.cmp(&other.1)));
-    found.truncate(limit);
-}
-
-fn timestamp(topic: &Topic) -> String {
-    topic.metadata.iter().find(|it| it.name == "timestamp").map_or(String::new(), |it| it.value.clone())
-}
-
 async fn pointing(call: Reading) -> Answer {
     let wanted = Wanted::of(&call.params)?;
     let (reader, asked) = (call.clone(), wanted.clone());
@@ -322,7 +319,7 @@ async fn pointing(call: Reading) -> Answer {
                         asked.limit,
                     )?;
                     let items = pointing_items(view, &reader, &asked, &page.links)?;
-                    (items.into_iter().map(|it| it.2).collect(), page.next)
+                    (items.into_iter().map(|it| it.1).collect(), page.next)
                 }
                 Order::Timestamp => (newest_pointing(view, &reader, &asked)?, None),
             };
@@ -332,17 +329,17 @@ async fn pointing(call: Reading) -> Answer {
     Ok(wanted.answer(items, next, total))
 }
 
-/// Returns the list items for some links.
-fn pointing_items(
+/// Returns the list items for some links, each with the id of its topic.
+pub(super) fn pointing_items(
     view: &mut View<'_>,
     reader: &Reading,
     wanted: &Wanted,
     links: &[Link],
-) -> Result<Vec<Dated>> {
+) -> Result<Vec<(String, Value)>> {
     if (wanted.shown, wanted.order) == (Shown::Ids, Order::Id) {
         let item = |it: &Link| {
             let value = json!({"topic": it.owner, "type": it.ty, "role": it.role, "scope": it.scope});
-            (String::new(), it.owner.clone(), value)
+            (it.owner.clone(), value)
         };
         return Ok(links.iter().map(item).collect());
     }
@@ -356,7 +353,9 @@ fn pointing_items(
         let mut topic = Topic::stored(&record.body)?;
         topic.retain(|it| reader.asker.sees(it));
         let is_it = |it: &&Arc| it.reference == wanted.id && link.is_of(it);
-        let stamp = timestamp(&topic);
+        if !link.has_date_of(&topic) {
+            continue;
+        }
         for arc in topic.arcs.iter().filter(is_it) {
             let item = match wanted.shown {
                 Shown::Ids => {
@@ -364,31 +363,19 @@ fn pointing_items(
                 }
                 _ => wanted.item(&topic.id, arc, Some(&topic), &resolver),
             };
-            items.push((stamp.clone(), topic.id.clone(), item));
+            items.push((topic.id.clone(), item));
         }
     }
     Ok(items)
 }
 
-/// Returns the newest topics that point at a topic. A topic with several arcs is listed with the first of them.
-fn newest_pointing(view: &mut View<'_>, reader: &Reading, wanted: &Wanted) -> Result<Vec<Value>> {
-    let mut found: Vec<Dated> = Vec::new();
-    let mut after = None;
-    loop {
-        let at = (reader.map.as_str(), wanted.id.as_str());
-        let page = pointing_page(view, at, &wanted.which, &reader.asker, after.as_deref(), NEWEST_STEP)?;
-        for it in pointing_items(view, reader, wanted, &page.links)? {
-            if !found.iter().any(|known| known.1 == it.1) {
-                found.push(it);
-            }
-        }
-        // Only the newest of those seen so far can be in the answer.
-        keep_newest(&mut found, wanted.limit);
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(found.into_iter().map(|it| it.2).collect()),
-        }
-    }
+/// An item with its sort key: date and topic.
+type Dated = (String, String, Value);
+
+/// Keeps only the newest items seen so far.
+fn keep_newest(found: &mut Vec<Dated>, limit: usize) {
+    found.sort_by(|it, other| other.0.cmp(&it.0).then_with(|| it.1.cmp(&other.1)));
+    found.truncate(limit);
 }
 
 async fn related(call: Reading) -> Answer {
@@ -422,14 +409,14 @@ async fn related(call: Reading) -> Answer {
                         it.retain(|scope| reader.asker.sees(scope));
                         it
                     });
-                    let stamp = other.as_ref().map_or(String::new(), timestamp);
+                    let date = other.as_ref().map_or("", |it| dated::date(it, &arc.scope)).to_owned();
                     let item = match asked.shown {
                         Shown::Ids => {
                             json!({"topic": arc.reference, "type": arc.ty, "role": arc.role, "scope": arc.scope})
                         }
                         _ => asked.item(&parent, arc, other.as_ref(), &resolver),
                     };
-                    found.push((stamp, arc.reference.clone(), item));
+                    found.push((date, arc.reference.clone(), item));
                 }
                 if asked.order == Order::Timestamp {
                     keep_newest(&mut found, asked.limit);

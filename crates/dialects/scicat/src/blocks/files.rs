@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Direction, Expr, Order, Query, Record, StoreError, View, Weight, matches};
+use pinakes_store::{Direction, Expr, MemberFilter, Order, Path, Query, Record, StoreError, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::object_parameter;
@@ -22,19 +23,22 @@ use crate::kinds::FILES;
 
 /// Prefix of `dataFileList.path` and similar names.
 const PREFIX: &str = "dataFileList.";
+/// Maximum number of blocks that are looked through because the search index tells that they may hold a file: with
+/// more, all blocks are.
+const CANDIDATES: u64 = 50_000;
 
-/// Splits the fields of a search into those of blocks and those of files. A `text` is searched for in the
-/// paths.
+/// Splits the fields of a search into those of blocks and those of files, whose names begin at a file. A `text` is
+/// searched for in the paths.
 pub(super) fn split(fields: &Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
     let (mut of_block, mut of_file) = (Map::new(), Map::new());
     for (name, value) in fields {
         if name == "text" {
             if let Some(text) = value.as_str().filter(|it| !it.trim().is_empty()) {
                 let path = json!({"$regex": regex::escape(text.trim()), "$options": "i"});
-                of_file.insert(format!("{PREFIX}path"), path);
+                of_file.insert("path".to_owned(), path);
             }
-        } else if name.starts_with(PREFIX) {
-            of_file.insert(name.clone(), value.clone());
+        } else if let Some(of_each) = name.strip_prefix(PREFIX) {
+            of_file.insert(of_each.to_owned(), value.clone());
         } else {
             of_block.insert(name.clone(), value.clone());
         }
@@ -42,7 +46,7 @@ pub(super) fn split(fields: &Map<String, Value>) -> (Map<String, Value>, Map<Str
     (of_block, of_file)
 }
 
-/// Returns the condition on one file, which is evaluated on `{"dataFileList": file}`.
+/// Returns the condition on one file.
 pub(super) fn condition(of_file: &Map<String, Value>) -> Result<Expr, ScicatError> {
     static NO_KIND: pinakes_store::Kind = pinakes_store::Kind::named("file");
     let plain: Map<String, Value> = of_file
@@ -64,14 +68,15 @@ pub(super) fn blocks_with(
     view: &mut View<'_>,
     sort: &'static BlockType,
     rows: &Query,
-    of_file: &Expr,
+    of_file: Expr,
     skip: u64,
     limit: u64,
 ) -> Result<Vec<String>, ScicatError> {
+    let of_file = MemberFilter::new(of_file, &[]);
     let (mut ids, mut n_found) = (Vec::new(), 0);
-    each_block(view, sort, rows, |view, record| {
+    each_block(view, sort, rows, of_file.condition(), |view, record| {
         let is_found =
-            each_file(view, sort, &record, 0, of_file, &mut |_| ControlFlow::Break(()))?.is_break();
+            view.each_member(sort.kind, &record, &of_file, |_, _| ControlFlow::Break(()))?.is_break();
         n_found += u64::from(is_found);
         if is_found && skip < n_found {
             ids.push(record.id);
@@ -87,13 +92,31 @@ const FIRST_BLOCKS: u64 = 100;
 const GROWTH: u64 = 4;
 const STEP_BLOCKS: u64 = 10_000;
 
-/// Calls `visit` with each block of a query, in its order, until it breaks. A page often lies in the first blocks.
+/// Calls `visit` with each block of a query, in its order, until it breaks; blocks that cannot hold a file that satisfies
+/// a condition may be left out. A page often lies in the first blocks.
 fn each_block(
     view: &mut View<'_>,
     sort: &'static BlockType,
     blocks: &Query,
+    of_file: &Expr,
     mut visit: impl FnMut(&mut View<'_>, Record) -> Result<ControlFlow<()>, ScicatError>,
 ) -> Result<(), ScicatError> {
+    if let Some(ids) = view.with_members(sort.kind, &blocks.filter, of_file, CANDIDATES)? {
+        let (mut ordered, mut in_order) = (Vec::new(), blocks.clone());
+        in_order.filter = Expr::Ids(ids);
+        view.for_each(sort.kind, &in_order, |record| {
+            ordered.push(record.id);
+            ControlFlow::Continue(())
+        })?;
+        for step in ordered.chunks(FIRST_BLOCKS as usize) {
+            for record in view.get_many(sort.kind, step)?.into_iter().flatten() {
+                if visit(view, record)?.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        return Ok(());
+    }
     let (mut skip, mut limit) = (0, FIRST_BLOCKS);
     loop {
         let records = view.find(sort.kind, &blocks.clone().window(skip, limit))?;
@@ -111,43 +134,6 @@ fn each_block(
     }
 }
 
-/// Calls `visit` with each file of a block that satisfies the condition, starting at number `from`.
-fn each_file(
-    view: &mut View<'_>,
-    sort: &'static BlockType,
-    record: &Record,
-    from: u64,
-    of_file: &Expr,
-    visit: &mut impl FnMut(Value) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, ScicatError> {
-    let mut flow = ControlFlow::Continue(());
-    let mut damage = None;
-    view.members(sort.kind, record, from, |first, _, chunk| {
-        let text = [b"[", chunk, b"]"].concat();
-        let files: Vec<Value> = match serde_json::from_slice(&text) {
-            Ok(files) => files,
-            Err(error) => {
-                damage = Some(StoreError::Damaged(format!("files of {:?}: {error}", record.id)));
-                return ControlFlow::Break(());
-            }
-        };
-        for (index, file) in files.into_iter().enumerate() {
-            if first + (index as u64) < from {
-                continue;
-            }
-            let row = json!({FILES: file});
-            if matches(of_file, &row) {
-                flow = visit(row);
-            }
-            if flow.is_break() {
-                return flow;
-            }
-        }
-        flow
-    })?;
-    damage.map_or(Ok(flow), |it| Err(it.into()))
-}
-
 pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static BlockType) -> Answer {
     let fields = object_parameter(&query, "fields")?;
     let (of_block, of_file) = split(&fields);
@@ -163,7 +149,7 @@ pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static Bl
 struct Rows {
     blocks: Query,
     of_file: Expr,
-    /// Sort by fields of the files; if empty, files come in the order of the blocks.
+    /// Sort by fields of the files, whose paths begin at a file; if empty, files come in the order of the blocks.
     of_files: Vec<Order>,
     skip: u64,
     limit: u64,
@@ -171,8 +157,15 @@ struct Rows {
 
 impl Rows {
     fn of(mut blocks: Query, of_file: Expr, window: Window) -> Self {
-        let is_of_files = |it: &Order| it.path.as_steps().first().is_some_and(|step| step == FILES);
-        let (of_files, of_blocks) = window.order.into_iter().partition(is_of_files);
+        let (mut of_files, mut of_blocks) = (Vec::new(), Vec::new());
+        for order in window.order {
+            match order.path.as_steps() {
+                [list, of_file @ ..] if list == FILES => {
+                    of_files.push(Order { path: Path::steps(of_file), direction: order.direction });
+                }
+                _ => of_blocks.push(order),
+            }
+        }
         blocks.order = of_blocks;
         Self { blocks, of_file, of_files, skip: window.skip, limit: window.limit }
     }
@@ -203,20 +196,44 @@ async fn answer_files(asker: &Asker, wanted: Rows, sort: &'static BlockType) -> 
     let rows = asker
         .db
         .read(Weight::Scan, move |view| match wanted.of_files.as_slice() {
-            [] => {
-                let Rows { blocks, of_file, skip, limit, .. } = &wanted;
-                window_of_files(view, sort, blocks, of_file, *skip, *limit)
-            }
+            [] => window_of_files(view, sort, &wanted),
             _ => sorted_files(view, sort, &wanted),
         })
         .await?;
     Ok(answer::json(StatusCode::OK, &rows))
 }
 
-/// Rows that a sort collects beyond the end of its page before it drops the surplus.
-const SPARE_ROWS: usize = 4_096;
+/// Returns rows for some files of a block, whose positions ascend: the block's fields with each file as `dataFileList`.
+fn rows_of(
+    view: &mut View<'_>,
+    sort: &'static BlockType,
+    record: &Record,
+    positions: &[u64],
+) -> Result<Vec<Value>, ScicatError> {
+    let block = object(record)?;
+    let pid = block.get("datasetId").and_then(Value::as_str).unwrap_or_default();
+    let has_dataset = view.has(&DATASET, pid)?;
+    let files = view.members_at(sort.kind, record, positions)?;
+    let row = |file: Value| {
+        let mut row = block.clone();
+        row.insert(FILES.to_owned(), file);
+        row.insert("datasetExist".to_owned(), has_dataset.into());
+        Value::Object(row)
+    };
+    Ok(files.into_iter().map(row).collect())
+}
 
-/// Returns a page of all files, sorted by their own fields. Keeps little more than the rows up to the end of
+/// Files that a sort collects beyond the end of its page before it drops the surplus.
+const SPARE_FILES: usize = 4_096;
+
+/// A file among those that are sorted.
+struct Sorted {
+    keys: Vec<Value>,
+    block: Arc<Record>,
+    position: u64,
+}
+
+/// Returns a page of all files, sorted by their own fields. Keeps little more than the sort keys up to the end of
 /// the page in memory.
 fn sorted_files(
     view: &mut View<'_>,
@@ -224,34 +241,49 @@ fn sorted_files(
     wanted: &Rows,
 ) -> Result<Vec<Value>, ScicatError> {
     let n_kept = usize::try_from(wanted.skip.saturating_add(wanted.limit)).unwrap_or(usize::MAX);
-    let mut kept: Vec<(Vec<Value>, Value)> = Vec::new();
-    let by_keys =
-        |a: &(Vec<Value>, Value), b: &(Vec<Value>, Value)| compare_keys(&a.0, &b.0, &wanted.of_files);
-    each_block(view, sort, &wanted.blocks, |view, record| {
-        let block = object(&record)?;
-        let pid = block.get("datasetId").and_then(Value::as_str).unwrap_or_default();
-        let has_dataset = view.has(&DATASET, pid)?;
-        let flow = each_file(view, sort, &record, 0, &wanted.of_file, &mut |mut file| {
-            let key =
-                |it: &Order| it.path.as_steps().iter().fold(&file, |at, step| &at[step.as_str()]).clone();
-            let keys = wanted.of_files.iter().map(key).collect();
-            let mut row = block.clone();
-            row.insert(FILES.to_owned(), file[FILES].take());
-            row.insert("datasetExist".to_owned(), has_dataset.into());
-            kept.push((keys, Value::Object(row)));
-            if n_kept.saturating_add(SPARE_ROWS) < kept.len() {
+    let paths: Vec<Path> = wanted.of_files.iter().map(|it| it.path.clone()).collect();
+    let of_file = MemberFilter::new(wanted.of_file.clone(), &paths);
+    let mut kept: Vec<Sorted> = Vec::new();
+    let by_keys = |a: &Sorted, b: &Sorted| compare_keys(&a.keys, &b.keys, &wanted.of_files);
+    each_block(view, sort, &wanted.blocks, &wanted.of_file, |view, record| {
+        let block = Arc::new(record);
+        Ok(view.each_member(sort.kind, &block, &of_file, |position, file| {
+            let key = |it: &Path| it.as_steps().iter().fold(file, |at, step| &at[step.as_str()]).clone();
+            let keys = paths.iter().map(key).collect();
+            kept.push(Sorted { keys, block: block.clone(), position });
+            if n_kept.saturating_add(SPARE_FILES) < kept.len() {
                 kept.sort_by(by_keys);
                 kept.truncate(n_kept);
             }
             ControlFlow::Continue(())
-        })?;
-        debug_assert!(flow.is_continue(), "nothing stops the sort");
-        Ok(flow)
+        })?)
     })?;
     kept.sort_by(by_keys);
     let skip = usize::try_from(wanted.skip).unwrap_or(usize::MAX);
     let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
-    Ok(kept.into_iter().skip(skip).take(limit).map(|it| it.1).collect())
+    let page: Vec<Sorted> = kept.into_iter().skip(skip).take(limit).collect();
+    rows_in_order(view, sort, &page)
+}
+
+/// Returns the rows of files in their order; the files of a block are read together.
+fn rows_in_order(
+    view: &mut View<'_>,
+    sort: &'static BlockType,
+    page: &[Sorted],
+) -> Result<Vec<Value>, ScicatError> {
+    let mut by_block: Vec<usize> = (0..page.len()).collect();
+    by_block.sort_by(|a, b| {
+        let at = |place: &usize| (&page[*place].block.id, page[*place].position);
+        at(a).cmp(&at(b))
+    });
+    let mut rows = vec![Value::Null; page.len()];
+    for places in by_block.chunk_by(|a, b| page[*a].block.id == page[*b].block.id) {
+        let Some(first) = places.first() else { continue };
+        let positions: Vec<u64> = places.iter().map(|it| page[*it].position).collect();
+        let of_block = rows_of(view, sort, &page[*first].block, &positions)?;
+        places.iter().zip(of_block).for_each(|(place, row)| rows[*place] = row);
+    }
+    Ok(rows)
 }
 
 /// Compares the sort keys of files: missing values first, then numbers, then texts.
@@ -275,38 +307,40 @@ fn compare_keys(a: &[Value], b: &[Value], order: &[Order]) -> Ordering {
     compared.fold(Ordering::Equal, Ordering::then)
 }
 
-/// Returns one row per file: the block's fields with that file as `dataFileList`. Blocks that lie wholly
-/// before the window are skipped by their number of files.
+/// Returns a page of files in the order of their blocks. Blocks that lie wholly before the page are skipped by their
+/// number of files.
 fn window_of_files(
     view: &mut View<'_>,
     sort: &'static BlockType,
-    blocks: &Query,
-    of_file: &Expr,
-    skip: u64,
-    limit: u64,
+    wanted: &Rows,
 ) -> Result<Vec<Value>, ScicatError> {
-    let (mut rows, mut left) = (Vec::new(), skip);
-    let is_unconditional = matches!(of_file, Expr::All);
-    each_block(view, sort, blocks, |view, record| {
-        if is_unconditional && record.n_members <= left {
-            left -= record.n_members;
-            return Ok(ControlFlow::Continue(()));
+    let (mut rows, mut left) = (Vec::new(), wanted.skip);
+    let of_file = MemberFilter::new(wanted.of_file.clone(), &[]);
+    let is_unconditional = matches!(wanted.of_file, Expr::All);
+    each_block(view, sort, &wanted.blocks, &wanted.of_file, |view, record| {
+        let mut n_wanted = wanted.limit.saturating_sub(rows.len() as u64);
+        let mut positions = Vec::new();
+        if is_unconditional {
+            let skipped = left.min(record.n_members);
+            left -= skipped;
+            positions
+                .extend((skipped..record.n_members).take(usize::try_from(n_wanted).unwrap_or(usize::MAX)));
+        } else {
+            let _ = view.each_member(sort.kind, &record, &of_file, |position, _| {
+                if 0 < left {
+                    left -= 1;
+                    return ControlFlow::Continue(());
+                }
+                positions.push(position);
+                n_wanted = n_wanted.saturating_sub(1);
+                if n_wanted == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
         }
-        let block = object(&record)?;
-        let pid = block.get("datasetId").and_then(Value::as_str).unwrap_or_default();
-        let has_dataset = view.has(&DATASET, pid)?;
-        let from = if is_unconditional { std::mem::take(&mut left) } else { 0 };
-        each_file(view, sort, &record, from, of_file, &mut |mut file| {
-            if 0 < left {
-                left -= 1;
-                return ControlFlow::Continue(());
-            }
-            let mut row = block.clone();
-            row.insert(FILES.to_owned(), file[FILES].take());
-            row.insert("datasetExist".to_owned(), has_dataset.into());
-            rows.push(Value::Object(row));
-            if limit <= rows.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
+        if !positions.is_empty() {
+            rows.extend(rows_of(view, sort, &record, &positions)?);
+        }
+        let is_full = wanted.limit <= rows.len() as u64;
+        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(rows)
 }
@@ -373,12 +407,13 @@ async fn count_files(
             if matches!(of_file, Expr::All) {
                 return Ok(view.count_members(sort.kind, &blocks)?);
             }
+            let of_file = MemberFilter::new(of_file.clone(), &[]);
             let mut n = 0;
-            each_block(view, sort, &Query::filter(blocks.clone()), |view, record| {
-                each_file(view, sort, &record, 0, &of_file, &mut |_| {
+            each_block(view, sort, &Query::filter(blocks.clone()), of_file.condition(), |view, record| {
+                Ok(view.each_member(sort.kind, &record, &of_file, |_, _| {
                     n += 1;
                     ControlFlow::Continue(())
-                })
+                })?)
             })?;
             Ok(n)
         })

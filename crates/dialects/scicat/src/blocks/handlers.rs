@@ -344,11 +344,14 @@ async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'st
     }
     let condition = files::condition(&of_file)?;
     let (skip, limit) = (window.skip, window.limit);
+    let order = rows.order.clone();
     let matching = asker
         .db
-        .read(Weight::Scan, move |view| files::blocks_with(view, sort, &rows, &condition, skip, limit))
+        .read(Weight::Scan, move |view| files::blocks_with(view, sort, &rows, condition.clone(), skip, limit))
         .await?;
-    stream_rows(&asker, Query::filter(Expr::Ids(matching)), sort).await
+    let mut found = Query::filter(Expr::Ids(matching));
+    found.order = order;
+    stream_rows(&asker, found, sort).await
 }
 
 async fn list_of_dataset(

@@ -92,6 +92,12 @@ fn paths_of(block: usize) -> Vec<String> {
     (0..1 + block % 2).map(|it| format!("run {block}/scan – {it} (raw).nxs")).collect()
 }
 
+fn sorted(paths: &[String]) -> Vec<String> {
+    let mut paths = paths.to_vec();
+    paths.sort_unstable_by(|a, b| b.cmp(a));
+    paths
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_of_many_blocks_are_paged_and_counted() -> Result<(), Failure> {
     for engine in Engine::all() {
@@ -107,18 +113,24 @@ async fn files_of_many_blocks_are_paged_and_counted() -> Result<(), Failure> {
             assert_eq!(status, 201, "{block}: {answer}");
         }
         let all: Vec<String> = (0..N_BLOCKS).flat_map(paths_of).collect();
-        let odd: Vec<String> = all.iter().filter(|it| it.contains("– 1 (")).cloned().collect();
+        let with = |text: &str| all.iter().filter(|it| it.contains(text)).cloned().collect::<Vec<String>>();
+        let (odd, seventeen) = (with("– 1 ("), with("run 17"));
         for is_indexed in [false, true] {
             if is_indexed {
                 assert!(server.tenant.wait_for_indexes(Duration::from_secs(120))?, "the index follows");
             }
-            for (fields, expected) in
-                [("{}", &all), (r#"{"text":"– 1 (RAW)"}"#, &odd), (r#"{"size":1}"#, &paths_of(1))]
-            {
+            for (fields, order, expected) in [
+                ("{}", "", all.clone()),
+                (r#"{"text":"– 1 (RAW)"}"#, "", odd.clone()),
+                (r#"{"text":"RUN 17"}"#, "", seventeen.clone()),
+                (r#"{"size":1}"#, "", paths_of(1)),
+                (r#"{"text":"RUN 17"}"#, "dataFileList.path:desc", sorted(&seventeen)),
+                ("{}", "dataFileList.path:desc", sorted(&all)),
+            ] {
                 for (skip, limit) in
                     [(0, 25), (95, 25), (190, 300), (expected.len() - 1, 25), (expected.len(), 5)]
                 {
-                    let window = format!(r#"{{"skip":{skip},"limit":{limit}}}"#);
+                    let window = format!(r#"{{"skip":{skip},"limit":{limit},"order":"{order}"}}"#);
                     let path =
                         format!("/api/v3/origdatablocks/fullquery/files?fields={fields}&limits={window}");
                     let (status, rows) = server.json(&format!("user1 GET {path}")).await?;
@@ -136,6 +148,12 @@ async fn files_of_many_blocks_are_paged_and_counted() -> Result<(), Failure> {
                 let (_, counted) = server.json(&format!("user1 GET {path}")).await?;
                 assert_eq!(counted, json!([{"all": [{"totalSets": expected.len()}]}]), "{path}");
             }
+            // Blocks with such a file come in the order asked for, too.
+            let query = r#"fields={"text":"RUN 17"}&limits={"skip":1,"limit":4,"order":"size:desc"}"#;
+            let (_, blocks) =
+                server.json(&format!("user1 GET /api/v3/origdatablocks/fullquery?{query}")).await?;
+            let sizes: Vec<&Value> = blocks.as_array().into_iter().flatten().map(|it| &it["size"]).collect();
+            assert_eq!(sizes, [178, 177, 176, 175], "{query}");
         }
     }
     Ok(())

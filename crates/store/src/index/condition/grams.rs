@@ -11,7 +11,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use super::{Bounds, Segment, bytes};
 use crate::index::set::Set;
 use crate::index::terms::{self, GRAM_BYTES, Gram, Tag};
-use crate::{Path, Pattern, Result, TextPart, fold};
+use crate::{Expr, Path, Pattern, Result, TextPart, Value, fold};
 
 /// Maximum number of trigrams looked up: more hardly narrow the result.
 const LOOKED_UP: usize = 24;
@@ -41,6 +41,23 @@ impl Segment<'_> {
         if grams.is_empty() || self.has_list(path)? {
             return Ok(None);
         }
+        self.with_all(path, grams, within).map(Some)
+    }
+
+    /// Returns the documents among `within` of which some member may satisfy a condition that needs these trigrams at a
+    /// path.
+    pub(in crate::index) fn with_members(
+        &self,
+        path: &Path,
+        grams: BTreeSet<Gram>,
+        within: &Set,
+    ) -> Result<Set> {
+        let unknown = self.with_term(&terms::many_grams_term())?.and(within);
+        Ok(self.with_all(path, grams, within)?.or(&unknown))
+    }
+
+    /// Returns the documents among `within` with all of some trigrams at a path; at most [`LOOKED_UP`] are looked up.
+    fn with_all(&self, path: &Path, grams: BTreeSet<Gram>, within: &Set) -> Result<Set> {
         let path = bytes(path);
         let mut counted = Vec::with_capacity(grams.len());
         for gram in grams {
@@ -54,12 +71,24 @@ impl Segment<'_> {
             }
             left = left.and(&self.with(&path, Tag::Gram, &gram)?);
         }
-        Ok(Some(left))
+        Ok(left)
     }
 
     /// Returns bounds with these documents undecided and all others excluded.
     pub(super) fn none_but(&self, set: Set) -> Bounds {
         if set.is_empty() { self.said(set) } else { self.said_between(Set::empty(self.max_doc), Some(set)) }
+    }
+}
+
+/// Returns the trigrams that the texts at a path contain, taken together, if a condition holds.
+pub(in crate::index) fn needed_at(path: &Path, condition: &Expr) -> BTreeSet<Gram> {
+    match condition {
+        Expr::And(list) => list.iter().flat_map(|it| needed_at(path, it)).collect(),
+        Expr::Regex(at, pattern) if at == path => needed(pattern),
+        Expr::Is(at, Value::Text(text) | Value::Folded(text)) | Expr::Prefix(at, text) if at == path => {
+            terms::grams_of(&fold(text))
+        }
+        _ => BTreeSet::new(),
     }
 }
 
