@@ -15,6 +15,7 @@ pub(crate) const ID_DIGITS: usize = 24;
 
 /// Users of a tenant, in all dialects.
 pub static USER: Kind = Kind {
+    id_path: Some("id"),
     columns: &[
         Column::one("username", Type::Text),
         Column::one("uuid", Type::Text),

@@ -13,7 +13,7 @@ pub(crate) mod structure;
 pub(crate) mod visibility;
 pub(crate) mod write;
 
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
+use pinakes_store::{Column, Expr, Facet, Index, Kind, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -37,6 +37,7 @@ pub(crate) static COLLECTION: Kind = Kind {
         Index::on(&["publisher"]),
         Index::on(&["isLocallyFair"]),
     ],
+    facets: &[Facet::days("publicationDate")],
     ..Kind::named("dataverse_collection")
 };
 

@@ -46,6 +46,7 @@ pub(crate) static DATASET: Kind = Kind {
         Column::one("guestbook", Type::Integer),
         Column::one("publicationDate", Type::Text),
         Column::at("released", "released.ordinal", Type::Integer),
+        Column::at("draft", "draft.version", Type::Integer),
         Column::one("isLocked", Type::Boolean),
         Column::one("harvestedBy", Type::Text),
         Column::one("harvestId", Type::Text),

@@ -111,7 +111,9 @@ impl Asked {
             Counted::Downloads => (&ENTRY, "time", self.downloads(view)?),
             Counted::Accounts => (&USER, "createdTime", Expr::All),
             Counted::Collections => {
-                return Ok(self.objects(view)?.into_iter().map(|it| (it.0, 1)).collect());
+                let below = below(view, self.parent.as_deref())?;
+                let ids = |it: Vec<i64>| Expr::Ids(it.iter().map(i64::to_string).collect());
+                (&COLLECTION, "publicationDate", below.map_or(Expr::All, ids))
             }
             Counted::Files => {
                 let released = self.released(view)?.into_iter();

@@ -155,14 +155,7 @@ async fn service(call: Call) -> Answer {
             ],
         );
         xml.open("workspace", &[]).leaf("atom:title", &publisher(view)?);
-        let mut all: Vec<Collection> = Vec::new();
-        for id in rows::ids_of(view, &collections::COLLECTION, Expr::All)? {
-            let Some(it) = collections::by_id(view, id.parse().unwrap_or_default())? else { continue };
-            if permissions::may(view, &asker, it.place(), Permission::AddDataset)? {
-                all.push(it);
-            }
-        }
-        for it in all {
+        for it in permissions::collections_with(view, &asker, Some(Permission::AddDataset))? {
             let href = format!("{base}/collection/dataverse/{}", it.alias);
             xml.open("collection", &[("href", &href)]);
             xml.leaf("atom:title", &it.name);

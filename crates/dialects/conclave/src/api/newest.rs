@@ -100,6 +100,10 @@ impl Links {
         asker: &Asker,
     ) -> Result<Links> {
         let (mut low, mut high) = which.range(map, reference);
+        if !low.ends_with(UNIT) {
+            // Type, role and scope are given: a date may follow.
+            high = end_of(&low);
+        }
         if relation == DATED {
             (low, high) = (dated::beginning(&low), dated::beginning(&high));
         }

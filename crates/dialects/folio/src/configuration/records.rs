@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{
-    Column, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View, Weight, fold,
+    Column, Direction, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View,
+    Weight, fold,
 };
 use serde_json::{Map, Value, json};
 
@@ -29,8 +30,13 @@ pub static CONFIGURATIONS: Collection = Collection {
             Column::one("module", Type::Folded),
             Column::one("configName", Type::Folded),
             Column::one("code", Type::Folded),
+            Column::one("userId", Type::Folded),
         ],
-        indexes: &[Index::on(&["module", "configName"])],
+        indexes: &[
+            Index::on(&["module", "configName", "code", "userId"]),
+            Index::on(&["module", "configName", "userId", "code"]),
+        ],
+        search: Search::Folded,
         ..Kind::named("folio_configuration")
     },
     schema: Schema {
@@ -43,6 +49,9 @@ pub static CONFIGURATIONS: Collection = Collection {
     hooks: Hooks { prepare: refuse_double_entry, ..Hooks::NONE },
     ..Collection::named("/configurations/entries", "configs", "config_data")
 };
+
+/// Maximum number of entries of the same module, name, code and user among which one that is switched on is looked for.
+const ENTRIES_ALIKE: u64 = 100;
 
 /// Refuses an entry that is switched on while another of the same module, name, code and user is.
 fn refuse_double_entry(
@@ -64,9 +73,15 @@ fn refuse_double_entry(
         let folded = |it| text_at(it, path).map(fold).unwrap_or_default();
         folded(it) == folded(&own)
     };
-    for record in
-        txn.find(&CONFIGURATIONS.kind, &Query::filter(is("module", module).and(is("configName", name))))?
-    {
+    let mut alike = Query::filter(is("module", module).and(is("configName", name)));
+    for path in ["code", "userId"] {
+        alike = match text_at(&own, path).filter(|it| !it.is_empty()) {
+            Some(text) => Query { filter: alike.filter.and(is(path, text)), ..alike },
+            // Those without one come first.
+            None => alike.sorted(path, Direction::Ascending),
+        };
+    }
+    for record in txn.find(&CONFIGURATIONS.kind, &alike.window(0, ENTRIES_ALIKE))? {
         let other = record.json()?;
         let is_other = text_at(&own, "id").is_none_or(|it| !it.eq_ignore_ascii_case(&record.id));
         if is_other && is_on(&other) && same(&other, "code") && same(&other, "userId") {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, Value as StoreValue, View, Weight};
+use pinakes_store::{
+    Column, Direction, Expr, Index, Kind, Query, Search, Txn, Type, Value as StoreValue, View, Weight,
+};
 use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
@@ -27,7 +29,8 @@ pub(crate) static SETTINGS: Collection = Collection {
             Column::at("name", "key", Type::Folded),
             Column::one("userId", Type::Text),
         ],
-        indexes: &[Index::on(&["scope", "name"])],
+        indexes: &[Index::on(&["scope", "name", "userId"])],
+        search: Search::Folded,
         ..Kind::named("folio_setting")
     },
     schema: Schema {
@@ -40,6 +43,9 @@ pub(crate) static SETTINGS: Collection = Collection {
     is_served: false,
     ..Collection::named("/settings/entries", "items", "settings")
 };
+
+/// Maximum number of spellings of a scope and a key, in capitals or not, among which an entry of the tenant is looked for.
+const SPELLINGS: u64 = 100;
 
 /// The permission that lets roles read entries.
 const READ: &str = "mod-settings.entries.collection.get";
@@ -214,7 +220,13 @@ fn check_only(view: &mut View<'_>, id: Option<&str>, entry: &Map<String, Value>)
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
     let (scope, key, user) = (text("scope"), text("key"), text("userId"));
     let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(text.to_owned()));
-    for other in view.find(&SETTINGS.kind, &Query::filter(is("scope", scope).and(is("key", key))))? {
+    let named = is("scope", scope).and(is("key", key));
+    let query = match user {
+        // Those without a user come first; more than one differ in the case of their names.
+        "" => Query::filter(named).sorted("userId", Direction::Ascending).window(0, SPELLINGS),
+        user => Query::filter(named.and(Expr::Is("userId".into(), user.into()))),
+    };
+    for other in view.find(&SETTINGS.kind, &query)? {
         let body = other.json()?;
         let of = |name: &str| text_at(&body, name).unwrap_or_default();
         let is_same = of("scope") == scope && of("key") == key && of("userId") == user;

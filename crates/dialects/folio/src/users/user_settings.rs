@@ -2,7 +2,9 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, Value as StoreValue, View, Weight};
+use pinakes_store::{
+    Column, Direction, Expr, Index, Kind, Query, Search, Txn, Type, Value as StoreValue, View, Weight,
+};
 use serde_json::{Map, Value};
 
 use crate::platform::app::Call;
@@ -32,7 +34,7 @@ pub(crate) static USER_SETTINGS: Collection = Collection {
             Column::at("name", "key", Type::Folded),
             Column::one("userId", Type::Text),
         ],
-        indexes: &[Index::on(&["name"]), Index::on(&["userId"])],
+        indexes: &[Index::on(&["name", "userId"])],
         search: Search::Folded,
         ..Kind::named("folio_user_setting")
     },
@@ -78,12 +80,17 @@ fn prepare(
 ) -> Result<(), FolioError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     let (id, key, user) = (text("id"), text("key"), text("userId"));
-    let of_user = match user {
-        "" => Expr::Is("userId".into(), StoreValue::Null),
-        user => Expr::Is("userId".into(), user.into()),
+    let named = Expr::Is("key".into(), StoreValue::Folded(key.to_owned()));
+    let query = match user {
+        // One without a user comes first.
+        "" => Query::filter(named).sorted("userId", Direction::Ascending),
+        user => Query::filter(named.and(Expr::Is("userId".into(), user.into()))),
     };
-    let same = Expr::Is("key".into(), StoreValue::Folded(key.to_owned())).and(of_user);
-    let taken = txn.first(&USER_SETTINGS.kind, same)?.is_some_and(|it| it.id != id);
+    let first = txn.find(&USER_SETTINGS.kind, &query.window(0, 1))?.pop().filter(|it| it.id != id);
+    let taken = match first {
+        Some(other) => text_at(&other.json()?, "userId").unwrap_or_default() == user,
+        None => false,
+    };
     if taken {
         let value = pinakes_store::fold(key);
         return Err(FolioError::bad_request(format!("value already exists in table settings: {value}")));

@@ -83,3 +83,49 @@ async fn permissions_name_the_scopes() -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// More entries than kinds without an index have.
+const N_USERS: u32 = 220;
+
+fn user(n: u32) -> String {
+    format!("00000000-0000-4000-8000-{n:012}")
+}
+
+/// An entry is compared with those of the same names and the same user, however many users have one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_entry_is_refused_among_those_of_many_users() -> Result<(), Failure> {
+    for engine in Engine::all() {
+        let server = Server::start(engine).await?;
+        for (path, names, made, refused) in [
+            ("/settings/entries", json!({"scope": "ui", "key": "locale"}), 204, 400),
+            ("/user/settings", json!({"scope": "ui", "key": "locale"}), 201, 400),
+            ("/configurations/entries", json!({"module": "ORG", "configName": "locale"}), 201, 422),
+        ] {
+            let post = async |more: Value, status: u16| {
+                let mut entry = names.clone();
+                entry["value"] = "x".into();
+                for (name, value) in more.as_object().into_iter().flatten() {
+                    entry[name] = value.clone();
+                }
+                server.asked(&format!("admin POST {path}\n{entry}"), status).await
+            };
+            for n in 0..N_USERS {
+                post(json!({"userId": user(n)}), made).await?;
+            }
+            post(json!({"userId": user(7)}), refused).await?;
+            post(json!({}), made).await?;
+            post(json!({}), refused).await?;
+            if path != "/configurations/entries" {
+                continue;
+            }
+            for more in [json!({"code": "a"}), json!({"code": "a", "userId": user(7)}), json!({"code": "b"})]
+            {
+                post(more.clone(), made).await?;
+                post(more, refused).await?;
+            }
+            post(json!({"code": "", "userId": user(8).to_uppercase()}), refused).await?;
+            post(json!({"enabled": false}), made).await?;
+        }
+    }
+    Ok(())
+}
