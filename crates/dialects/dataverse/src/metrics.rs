@@ -233,10 +233,13 @@ fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
     Ok(Some(text.to_owned()))
 }
 
-/// Returns `alias` and all collections below it; `None` for all collections.
+/// Returns `alias` and all collections below it; `None` for all collections, such as those below the root.
 fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, ApiError> {
     let Some(alias) = alias else { return Ok(None) };
     let top = collections::find(view, alias)?;
+    if top.id == collections::ROOT {
+        return Ok(None);
+    }
     Ok(Some(collections::below(view, top)?.into_iter().map(|it| it.id).collect()))
 }
 
