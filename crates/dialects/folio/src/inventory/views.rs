@@ -1,5 +1,6 @@
 //! Streams for harvesters and discovery: ids, and instances with all related records.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use http::{HeaderValue, StatusCode};
@@ -26,6 +27,10 @@ use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Maximum number of instances in a request by id.
 const MOST_IDS: usize = 10_000;
+/// Number of instances whose holdings and items are read together.
+const STEP_INSTANCES: usize = 64;
+/// Maximum number of items that are read together for more than one instance.
+const STEP_ITEMS: u64 = 1_000;
 
 /// Adds the routes.
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -164,40 +169,86 @@ async fn items_and_holdings(mut call: Call) -> Answer {
         return Err(FolioError::text(StatusCode::PAYLOAD_TOO_LARGE, message));
     }
     let ids: Option<Vec<String>> = ids.iter().map(|it| it.as_str().and_then(parse_uuid)).collect();
-    let ids = ids.ok_or_else(|| FolioError::bad_request("instanceIds must be UUIDs"))?;
+    let mut ids = ids.ok_or_else(|| FolioError::bad_request("instanceIds must be UUIDs"))?;
+    let mut seen = HashSet::new();
+    ids.retain(|it| seen.insert(it.clone()));
     let skip = body.get("skipSuppressedFromDiscoveryRecords").and_then(Value::as_bool).unwrap_or(true);
     streamed(&call, move |view, sink| {
-        for id in &ids {
-            let Some(record) = view.get(&INSTANCES.kind, id)? else { continue };
-            let (holdings, items) = belonging(view, id, skip)?;
+        each_with_parts(view, &ids, skip, |record, Belonging { holdings, items }| {
             let body = record.json()?;
             let shown = json!({
-                "instanceId": id, "source": body.get("source"), "modeOfIssuance": body.get("modeOfIssuanceId"),
+                "instanceId": record.id, "source": body.get("source"), "modeOfIssuance": body.get("modeOfIssuanceId"),
                 "natureOfContent": body.get("natureOfContentTermIds"), "holdings": holdings, "items": items,
             });
-            if sink.push(&json::bytes(&shown)).and_then(|()| sink.push(b"\n")) == Err(Gone) {
-                return Ok(());
-            }
-        }
-        Ok(())
+            Ok(sink.push(&json::bytes(&shown)).and_then(|()| sink.push(b"\n")))
+        })
     })
     .await
 }
 
-/// Returns the holdings and items of an instance.
+/// An instance's holdings and items.
+#[derive(Default)]
+struct Belonging {
+    holdings: Vec<Value>,
+    items: Vec<Value>,
+}
+
+/// Passes instances, by id and in this order, to `visit` with their holdings and items, until it reports that the client
+/// has disconnected; those that are not there are left out. Several are read together, since each read of a database is
+/// a journey.
+fn each_with_parts(
+    view: &mut View<'_>,
+    ids: &[String],
+    skips_suppressed: bool,
+    mut visit: impl FnMut(&Record, Belonging) -> Result<Result<(), Gone>, FolioError>,
+) -> Result<(), FolioError> {
+    for step in ids.chunks(STEP_INSTANCES) {
+        let records: Vec<Record> = view.get_many(&INSTANCES.kind, step)?.into_iter().flatten().collect();
+        let parts = belonging(view, &records, skips_suppressed)?;
+        for (record, belonging) in records.iter().zip(parts) {
+            if visit(record, belonging)? == Err(Gone) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the holdings and items of each of some instances.
 fn belonging(
     view: &mut View<'_>,
-    instance: &str,
+    instances: &[Record],
     skips_suppressed: bool,
-) -> Result<(Vec<Value>, Vec<Value>), FolioError> {
+) -> Result<Vec<Belonging>, FolioError> {
     let is_shown = |it: &Value| !(skips_suppressed && it.get("discoverySuppress") == Some(&true.into()));
+    let ids = |records: &[Record]| records.iter().map(|it| it.id.as_str().into()).collect();
     let holdings =
-        view.find(&HOLDINGS.kind, &Query::filter(Expr::Is("instanceId".into(), instance.into())))?;
-    let ids = holdings.iter().map(|it| it.id.as_str().into()).collect();
-    let items = view.find(&ITEMS.kind, &Query::filter(Expr::In("holdingsRecordId".into(), ids)))?;
-    let holdings = holdings.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?;
-    let items = shown_items(view, &items)?;
-    Ok((holdings.into_iter().filter(is_shown).collect(), items.into_iter().filter(is_shown).collect()))
+        view.find(&HOLDINGS.kind, &Query::filter(Expr::In("instanceId".into(), ids(instances))))?;
+    let of_holdings = Expr::In("holdingsRecordId".into(), ids(&holdings));
+    if 1 < instances.len() && STEP_ITEMS < view.count(&ITEMS.kind, &of_holdings)? {
+        let (first, second) = instances.split_at(instances.len() / 2);
+        let mut all = belonging(view, first, skips_suppressed)?;
+        all.extend(belonging(view, second, skips_suppressed)?);
+        return Ok(all);
+    }
+    let items = view.find(&ITEMS.kind, &Query::filter(of_holdings))?;
+    let places: HashMap<&str, usize> = instances.iter().map(|it| it.id.as_str()).zip(0..).collect();
+    let mut found: Vec<Belonging> = instances.iter().map(|_| Belonging::default()).collect();
+    let mut place_of: HashMap<&str, usize> = HashMap::new();
+    for record in &holdings {
+        let body = record.json()?;
+        let Some(place) = text_at(&body, "instanceId").and_then(|it| places.get(it)) else { continue };
+        place_of.insert(&record.id, *place);
+        if is_shown(&body) {
+            found[*place].holdings.push(body);
+        }
+    }
+    for item in shown_items(view, &items)?.into_iter().filter(is_shown) {
+        if let Some(place) = text_at(&item, "holdingsRecordId").and_then(|it| place_of.get(it)) {
+            found[*place].items.push(item);
+        }
+    }
+    Ok(found)
 }
 
 /// `/inventory-view/instances?query=`: lists each instance with its holdings and items.
@@ -207,30 +258,31 @@ async fn view_of_instances(call: Call) -> Answer {
         let (filter, order) = expr_of(view, page.collections, &INSTANCES, &page.cql)?;
         let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
         let total = view.count(&INSTANCES.kind, &query.filter)?;
-        let mut records = Vec::new();
+        let mut ids = Vec::new();
         each(view, &query, |record| {
-            records.push((record.id.clone(), record.body));
+            ids.push(record.id);
             Ok(Ok(()))
         })?;
-        let mut sent = sink.push(b"{\"instances\" : [");
-        for (n, (id, body)) in records.iter().enumerate() {
-            let (holdings, items) = belonging(view, id, false)?;
-            let comma: &[u8] = if n == 0 { b"" } else { b"," };
+        let mut comma: &[u8] = b"";
+        if sink.push(b"{\"instances\" : [") == Err(Gone) {
+            return Ok(());
+        }
+        each_with_parts(view, &ids, false, |record, Belonging { holdings, items }| {
+            let id = &record.id;
             let head = format!("{{\"instanceId\" : \"{id}\",\"isBoundWith\" : false,\"instance\" : ");
             let tail = format!(
                 ",\"holdingsRecords\" : {},\"items\" : {}}}",
                 json::text(&Value::Array(holdings)),
                 json::text(&Value::Array(items))
             );
-            sent = sent
-                .and_then(|()| sink.push(comma))
+            let sent = sink
+                .push(comma)
                 .and_then(|()| sink.push(head.as_bytes()))
-                .and_then(|()| sink.push(body))
+                .and_then(|()| sink.push(&record.body))
                 .and_then(|()| sink.push(tail.as_bytes()));
-            if sent == Err(Gone) {
-                return Ok(());
-            }
-        }
+            comma = b",";
+            Ok(sent)
+        })?;
         // If the client has disconnected, the end of the list is not needed.
         let _ = sink.push(format!("],\"totalRecords\" : {total}}}").as_bytes());
         Ok(())
@@ -249,21 +301,16 @@ async fn harvested(call: Call) -> Answer {
             ids.push(record.id);
             Ok(Ok(()))
         })?;
-        for id in &ids {
-            let Some(record) = view.get(&INSTANCES.kind, id)? else { continue };
+        each_with_parts(view, &ids, skips, |record, Belonging { holdings, items }| {
             let body = record.json()?;
-            let (holdings, items) = belonging(view, id, skips)?;
             let shown = json!({
-                "instanceid": id,
+                "instanceid": record.id,
                 "updateddate": text_at(&body, "metadata.updatedDate"),
                 "deleted": body.get("deleted"),
                 "itemsandholdingsfields": {"holdings": holdings, "items": items},
             });
-            if sink.push(&json::bytes(&shown)).and_then(|()| sink.push(b"\n")) == Err(Gone) {
-                return Ok(());
-            }
-        }
-        Ok(())
+            Ok(sink.push(&json::bytes(&shown)).and_then(|()| sink.push(b"\n")))
+        })
     })
     .await
 }

@@ -149,3 +149,71 @@ async fn many_records_are_joined() -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// Instances that are read together get their own holdings and items, however many one of them has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn harvesters_get_what_belongs_to_each_instance() -> Result<(), Failure> {
+    const N: usize = 70;
+    const N_ITEMS_OF_ONE: usize = 1_050;
+    for engine in Engine::all() {
+        let settings = Settings { batch_records: 2 * N_ITEMS_OF_ONE, ..site() };
+        let server = Server::start_with(engine, Limits::default(), settings).await?;
+        let of_one = (0..N_ITEMS_OF_ONE).map(|n| {
+            let mut item = item(N + n);
+            item["holdingsRecordId"] = id(2, 5).into();
+            item
+        });
+        let mut hidden = item(N + N_ITEMS_OF_ONE);
+        hidden["holdingsRecordId"] = id(2, 6).into();
+        hidden["discoverySuppress"] = true.into();
+        for (path, list, records) in [
+            ("/instance-storage", "instances", (0..N).map(instance).collect::<Vec<Value>>()),
+            ("/holdings-storage", "holdingsRecords", (0..N - 1).map(holdings).collect()),
+            ("/item-storage", "items", (0..N - 2).map(item).chain(of_one).chain([hidden]).collect()),
+        ] {
+            let body = json!({ list: records });
+            server.asked(&format!("admin POST {path}/batch/synchronous\n{body}"), 201).await?;
+        }
+        let n_items = |n: usize, shows_hidden: bool| match n {
+            5 => 1 + N_ITEMS_OF_ONE,
+            6 => 1 + usize::from(shows_hidden),
+            n => usize::from(n < N - 2),
+        };
+        let check = |instance: &Value, list: &Value, items: &Value, n: usize, shows_hidden: bool| {
+            assert_eq!(*instance, id(1, n));
+            let ids = |list: &Value, name: &str| -> Vec<String> {
+                let texts = list.as_array().into_iter().flatten().filter_map(|it| it[name].as_str());
+                texts.map(str::to_owned).collect()
+            };
+            assert_eq!(ids(list, "id"), (0..usize::from(n < N - 1)).map(|_| id(2, n)).collect::<Vec<_>>());
+            assert_eq!(ids(items, "holdingsRecordId"), vec![id(2, n); n_items(n, shows_hidden)], "{n}");
+        };
+        let ids: Vec<String> = (0..N).rev().chain([3, 5]).map(|n| id(1, n)).collect();
+        let (_, _, lines) = server
+            .ask(&format!(
+                "admin POST /inventory-hierarchy/items-and-holdings\n{}",
+                json!({"instanceIds": ids, "skipSuppressedFromDiscoveryRecords": true})
+            ))
+            .await?;
+        let lines = String::from_utf8(lines)?;
+        assert_eq!(lines.lines().count(), N);
+        for (n, line) in (0..N).rev().zip(lines.lines()) {
+            let it: Value = serde_json::from_str(line)?;
+            check(&it["instanceId"], &it["holdings"], &it["items"], n, false);
+        }
+        let (_, _, lines) = server.ask("admin GET /oai-pmh-view/instances").await?;
+        let lines = String::from_utf8(lines)?;
+        assert_eq!(lines.lines().count(), N);
+        for (n, line) in lines.lines().enumerate() {
+            let it: Value = serde_json::from_str(line)?;
+            let parts = &it["itemsandholdingsfields"];
+            check(&it["instanceid"], &parts["holdings"], &parts["items"], n, true);
+        }
+        let view = server.asked("admin GET /inventory-view/instances?limit=100", 200).await?;
+        assert_eq!(view["totalRecords"], N);
+        for (n, it) in view["instances"].as_array().into_iter().flatten().enumerate() {
+            check(&it["instanceId"], &it["holdingsRecords"], &it["items"], n, true);
+        }
+    }
+    Ok(())
+}
