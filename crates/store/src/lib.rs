@@ -31,6 +31,7 @@ mod catalogue;
 mod caution;
 mod cell;
 mod check;
+mod chunks;
 mod classes;
 mod columns;
 mod copy;

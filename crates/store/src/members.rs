@@ -7,12 +7,11 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use crate::cell::Cell;
+use crate::chunks::{each_chunk, listed};
 use crate::eval::matches;
-use crate::kind_statements::STEP_CHUNKS;
 use crate::parts::Parts;
 use crate::scan::Scan;
-use crate::session::Flavour;
-use crate::{Expr, Kind, ListId, Path, Query, Record, Result, StoreError, View};
+use crate::{Expr, Kind, Path, Query, Record, Result, StoreError, View};
 
 /// A condition on single members, prepared for many of them.
 #[derive(Debug)]
@@ -46,34 +45,9 @@ impl View<'_> {
         from: u64,
         visit: impl FnMut(u64, u32, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        record.list.map_or(Ok(()), |list| self.chunks(kind, list, from, visit))
-    }
-
-    /// As [`View::members`], of a list.
-    pub(crate) fn chunks(
-        &mut self,
-        kind: &'static Kind,
-        list: ListId,
-        mut from: u64,
-        mut visit: impl FnMut(u64, u32, &[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
+        let Some(list) = record.list else { return Ok(()) };
         let sql = &self.statements(kind)?.members;
-        let mut is_done = false;
-        while !is_done {
-            let mut n_chunks = 0;
-            self.session.rows(sql, &[list.0.into(), from.into()], |row| {
-                let (position, n) =
-                    (row.int(0)?.cast_unsigned(), u32::try_from(row.int(1)?).unwrap_or(u32::MAX));
-                n_chunks += 1;
-                from = position + u64::from(n);
-                let flow = visit(position, n, &row.bytes(2)?);
-                is_done = flow.is_break();
-                Ok(flow)
-            })?;
-            // The embedded engine yields one chunk at a time; the database sends all that was requested.
-            is_done |= self.session.flavour() == Flavour::Sqlite || n_chunks < STEP_CHUNKS;
-        }
-        Ok(())
+        each_chunk(&mut self.session, sql, list, from, visit)
     }
 
     /// Passes the members of a record that satisfy a condition to `visit`, until it breaks: the position of each,
@@ -165,14 +139,6 @@ impl View<'_> {
         let sql = format!("SELECT r.id FROM \"k_{}\" r WHERE {condition}", kind.name);
         Ok(Some(self.session.all(&sql, &[Cell::Ints(keys)], |row| row.text(0))?))
     }
-}
-
-/// Writes the members of a chunk as a JSON list.
-pub(crate) fn listed(chunk: &[u8], into: &mut Vec<u8>) {
-    into.clear();
-    into.push(b'[');
-    into.extend_from_slice(chunk);
-    into.push(b']');
 }
 
 /// Returns the elements of a JSON list at some positions.

@@ -6,7 +6,7 @@ mod exchange;
 mod finding;
 mod members;
 mod neighbours;
-mod newest;
+mod pointing;
 pub(crate) mod position;
 mod topics;
 
@@ -25,6 +25,7 @@ pub(crate) fn routes() -> Router<Conclave> {
         .merge(members::routes())
         .merge(arcs::routes())
         .merge(neighbours::routes())
+        .merge(pointing::routes())
         .merge(batch::routes())
         .merge(exchange::routes())
 }

@@ -1,19 +1,14 @@
 //! The date of a topic, and the links by which the topics that point at another are read newest first.
 
 use crate::kinds::UNIT;
-use crate::model::{Arc, Topic};
-use crate::names::{DEFAULT_SCOPE, TIMESTAMP};
 
 /// Number of bytes of a timestamp that are compared.
 const COMPARED_MAX_BYTES: usize = 64;
 
-/// Returns the timestamp of a topic for a reader of `scope`: that of the scope, or that of the default scope. Empty if
-/// there is none.
-pub(crate) fn date<'t>(topic: &'t Topic, scope: &str) -> &'t str {
-    let text =
-        topic.get(scope, TIMESTAMP).or_else(|| topic.get(DEFAULT_SCOPE, TIMESTAMP)).unwrap_or_default();
-    let end = (0..=COMPARED_MAX_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    &text[..end.unwrap_or_default()]
+/// Returns the part of a timestamp that is compared.
+pub(crate) fn compared(timestamp: &str) -> &str {
+    let end = (0..=COMPARED_MAX_BYTES.min(timestamp.len())).rev().find(|at| timestamp.is_char_boundary(*at));
+    &timestamp[..end.unwrap_or_default()]
 }
 
 /// Returns a text for a date: the later the date, the smaller the text. The bytes are inverted; the end is greater than
@@ -24,11 +19,10 @@ pub(crate) fn backwards(date: &str) -> String {
     out
 }
 
-/// Returns the target of the link of a dated topic that an arc produces: that of the arc, and its date backwards.
-/// It begins with a separator, so that such links do not lie among those of the arcs.
-pub(crate) fn target(topic: &Topic, arc: &Arc) -> Option<String> {
-    let date = Some(date(topic, &arc.scope)).filter(|it| !it.is_empty())?;
-    Some(format!("{}{UNIT}{}", beginning(&arc.target(&topic.map)), backwards(date)))
+/// Returns the target of the link of a dated topic that an arc produces, from that of the arc: it ends in the date,
+/// backwards. It begins with a separator, so that such links do not lie among those of the arcs.
+pub(crate) fn target(of_arc: &str, date: &str) -> String {
+    format!("{}{UNIT}{}", beginning(of_arc), backwards(date))
 }
 
 /// Returns what the target of such a link begins with, from the target of the arc or its beginning.
@@ -54,10 +48,8 @@ mod tests {
 
     #[test]
     fn a_date_is_cut_between_characters() {
-        let mut topic = Topic::new("m", "t");
-        topic.set(DEFAULT_SCOPE, TIMESTAMP, format!("{}é", "x".repeat(COMPARED_MAX_BYTES - 1)));
-        topic.set("de", TIMESTAMP, "2026");
-        assert_eq!(date(&topic, "en"), "x".repeat(COMPARED_MAX_BYTES - 1));
-        assert_eq!(date(&topic, "de"), "2026");
+        let most = "x".repeat(COMPARED_MAX_BYTES - 1);
+        assert_eq!(compared(&format!("{most}é")), most);
+        assert_eq!(compared("2026"), "2026");
     }
 }

@@ -12,7 +12,7 @@ use crate::dated;
 use crate::error::{ConclaveError, Result};
 use crate::facts::Facts;
 use crate::kinds::{DATED, POINTS, TOPIC, UNIT, draw_of};
-use crate::names::{DEFAULT_SCOPE, LABEL};
+use crate::names::{DEFAULT_SCOPE, LABEL, TIMESTAMP};
 use crate::subjects::of_iri;
 
 /// Longest id, scope, type, role or name, in bytes.
@@ -154,7 +154,7 @@ impl Arc {
     }
 
     /// Returns the target of the link that this arc produces.
-    pub(crate) fn target(&self, map: &str) -> String {
+    fn target(&self, map: &str) -> String {
         target(map, &self.reference, &[&self.ty, &self.role, &self.scope])
     }
 }
@@ -285,6 +285,19 @@ impl Topic {
         label_of(&self.metadata, scope).unwrap_or(&self.id)
     }
 
+    /// Returns the timestamp of the topic for a reader of `scope`, as far as it is compared: that of the scope, or that of
+    /// the default scope. Empty if there is none.
+    pub(crate) fn date(&self, scope: &str) -> &str {
+        let text = self.get(scope, TIMESTAMP).or_else(|| self.get(DEFAULT_SCOPE, TIMESTAMP));
+        dated::compared(text.unwrap_or_default())
+    }
+
+    /// Returns the target of the link that an arc produces because the topic has a timestamp.
+    fn dated_target(&self, arc: &Arc) -> Option<String> {
+        let date = Some(self.date(&arc.scope)).filter(|it| !it.is_empty())?;
+        Some(dated::target(&arc.target(&self.map), date))
+    }
+
     /// Sorts the members, derives the label, and returns the record to be stored.
     ///
     /// The body is serialised once, directly from the members; the values that the kind declares are handed over beside
@@ -306,7 +319,7 @@ impl Topic {
             topic: self,
             draw: draw_of(&self.key),
             points: sorted(self.arcs.iter().map(|it| it.target(&self.map)).collect()),
-            dated: sorted(self.arcs.iter().filter_map(|it| dated::target(self, it)).collect()),
+            dated: sorted(self.arcs.iter().filter_map(|it| self.dated_target(it)).collect()),
             arc_ids: others.map(|it| format!("{}/{}", self.map, it.id)).collect(),
             si: within(&self.subject_identifiers),
             sl: within(&self.subject_locators),
@@ -457,7 +470,6 @@ mod tests {
     use pinakes_store::Document;
 
     use super::*;
-    use crate::names::TIMESTAMP;
 
     /// The values handed over beside the bytes must be those that the store would extract from them.
     #[test]

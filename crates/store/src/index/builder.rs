@@ -252,7 +252,8 @@ impl KindBuilder {
             if view.session.flavour() == Flavour::Postgres {
                 store = Some(store_identity(&mut view.session)?);
             }
-            step = Step::read(view, kind, after)?;
+            let members = &view.statements(kind)?.members;
+            step = Step::read(&mut view.session, kind, after, members)?;
             Ok(())
         })?;
         if let Some(store) = store.filter(|it| *it != self.store) {

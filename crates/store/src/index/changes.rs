@@ -4,7 +4,7 @@ use super::layout::Row;
 use super::member_grams::{GramReader, MemberGrams};
 use crate::counters::is_behind;
 use crate::session::{Flavour, HORIZON, Session};
-use crate::{Kind, ListId, Result, StoreError, View};
+use crate::{Kind, ListId, Result, StoreError};
 
 /// Records read in one step.
 const STEP_RECORDS: u64 = 1_000;
@@ -33,8 +33,13 @@ impl Step {
         self.rows.is_empty() && self.deleted.is_empty()
     }
 
-    pub(super) fn read(view: &mut View<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
-        let session = &mut view.session;
+    /// Reads the changes after a number. `members`: the statement that reads the chunks of a list of members.
+    pub(super) fn read(
+        session: &mut Session<'_>,
+        kind: &'static Kind,
+        after: u64,
+        members: &str,
+    ) -> Result<Self> {
         let flavour = session.flavour();
         if flavour == Flavour::Sqlite && is_behind(session, kind.name)? {
             return Ok(Self { is_loading: true, ..Self::default() });
@@ -85,7 +90,7 @@ impl Step {
         if let Some(mut reader) = GramReader::of(kind) {
             for (row, list) in rows.iter_mut().zip(lists) {
                 if let Some(list) = list {
-                    row.member_grams = reader.read(view, ListId(list))?;
+                    row.member_grams = reader.read(session, members, ListId(list))?;
                 }
             }
         }

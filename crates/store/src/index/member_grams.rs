@@ -4,8 +4,9 @@
 use std::ops::ControlFlow;
 
 use super::terms::{GRAM_BYTES, Gram, is_gram_byte};
-use crate::members::listed;
-use crate::{Kind, ListId, Path, Result, StoreError, Tree, View, fold};
+use crate::chunks::{each_chunk, listed};
+use crate::session::Session;
+use crate::{Kind, ListId, Path, Result, StoreError, Tree, fold};
 
 /// Maximum number of trigrams of a record that are terms.
 const GRAMS: usize = 8_000;
@@ -38,12 +39,17 @@ impl GramReader {
         (!paths.is_empty()).then_some(Self { kind, paths, seen, found: Vec::new() })
     }
 
-    /// Returns the trigrams of a list; `None` for more than are terms.
+    /// Returns the trigrams of a list, whose chunks the statement `members` reads; `None` for more than are terms.
     ///
     /// Errors: the members are not JSON.
-    pub(super) fn read(&mut self, view: &mut View<'_>, list: ListId) -> Result<Option<MemberGrams>> {
+    pub(super) fn read(
+        &mut self,
+        session: &mut Session<'_>,
+        members: &str,
+        list: ListId,
+    ) -> Result<Option<MemberGrams>> {
         let (kind, mut damage, mut text) = (self.kind, None, Vec::new());
-        view.chunks(kind, list, 0, |_, _, chunk| {
+        each_chunk(session, members, list, 0, |_, _, chunk| {
             listed(chunk, &mut text);
             match serde_json::from_slice::<Tree<'_>>(&text) {
                 Ok(members) => self.add(&members),

@@ -10,7 +10,6 @@ use pinakes_http::answer;
 use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
-use crate::api::newest::newest_pointing;
 use crate::api::position::{cursor, cursor_parts};
 use crate::app::{Asker, Conclave, Params};
 use crate::call::Answer;
@@ -26,14 +25,11 @@ use crate::names::DEFAULT_SCOPE;
 
 /// Maximum number of link ranges that one page reads.
 const SEEKS_MAX: usize = 1_000;
-/// Maximum number of links that a count reads.
-const COUNTED_MAX: usize = 1_000_000;
 /// Topics read per step when the newest of those that a topic points at are sought.
 const NEWEST_STEP: usize = 1_000;
 
 pub(super) fn routes() -> Router<Conclave> {
     Router::new()
-        .route("/topics/v1/{map}/pointing", get(pointing))
         .route("/topics/v1/{map}/related", get(related))
         .route("/topics/v1/{map}/navigation", get(navigation))
 }
@@ -122,7 +118,7 @@ impl Link {
 
     /// Returns whether its owner, reduced to what the reader may see, has the date that the link says.
     fn has_date_of(&self, owner: &Topic) -> bool {
-        self.date.is_empty() || self.date == dated::backwards(dated::date(owner, &self.scope))
+        self.date.is_empty() || self.date == dated::backwards(owner.date(&self.scope))
     }
 }
 
@@ -189,18 +185,6 @@ pub(crate) fn pointing_page(
     Ok(Page { links, next: Some(cursor(&[&told.0, &told.1])) })
 }
 
-/// Counts the matching links that a reader may see; reads up to [`COUNTED_MAX`].
-fn count(view: &mut View<'_>, (map, id): (&str, &str), which: &Which, call: &Reading) -> Result<usize> {
-    let (low, high) = which.range(map, id);
-    let most = u32::try_from(COUNTED_MAX).unwrap_or(u32::MAX);
-    let rows = view.links_within(&TOPIC, POINTS, (&low, &high), (&low, ""), most)?;
-    let takes = |target: &str| {
-        let parts: Vec<&str> = target.split(UNIT).skip(1).collect();
-        matches!(parts.as_slice(), [ty, role, scope] if which.takes(ty, role, scope) && call.asker.sees(scope))
-    };
-    Ok(rows.iter().filter(|it| takes(&it.0)).count())
-}
-
 /// What the items of a list of pointing topics contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
@@ -224,7 +208,7 @@ impl Shown {
 
 /// Order of neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+pub(super) enum Order {
     /// By id, in pages.
     Id,
     /// By the date of the topics, newest first: for blogs and comments. One page.
@@ -248,14 +232,14 @@ pub(super) struct Wanted {
     pub(super) which: Which,
     pub(super) limit: usize,
     shown: Shown,
-    order: Order,
+    pub(super) order: Order,
     is_resolved: bool,
-    is_counted: bool,
-    after: Option<String>,
+    pub(super) is_counted: bool,
+    pub(super) after: Option<String>,
 }
 
 impl Wanted {
-    fn of(params: &Params) -> Result<Wanted> {
+    pub(super) fn of(params: &Params) -> Result<Wanted> {
         let id = params.0.get("id").or(params.0.get("reference"));
         let id = id.ok_or_else(|| ConclaveError::bad_request("the parameter id is missing"))?.to_owned();
         let order = Order::of(params)?;
@@ -290,7 +274,7 @@ impl Wanted {
         json!({"association": document::arc(parent, arc), "topic": topic})
     }
 
-    fn answer(&self, items: Vec<Value>, next: Option<String>, total: Option<usize>) -> Response {
+    pub(super) fn answer(&self, items: Vec<Value>, next: Option<String>, total: Option<usize>) -> Response {
         let mut body = json!({"id": self.id});
         if let Some(total) = total {
             body["total"] = json!(total);
@@ -299,34 +283,6 @@ impl Wanted {
         body["next"] = json!(next);
         answer::json(StatusCode::OK, &body)
     }
-}
-
-async fn pointing(call: Reading) -> Answer {
-    let wanted = Wanted::of(&call.params)?;
-    let (reader, asked) = (call.clone(), wanted.clone());
-    let (items, next, total) = call
-        .read(Weight::Scan, move |view, map| {
-            let total =
-                asked.is_counted.then(|| count(view, (map, &asked.id), &asked.which, &reader)).transpose()?;
-            let (items, next) = match asked.order {
-                Order::Id => {
-                    let page = pointing_page(
-                        view,
-                        (map, &asked.id),
-                        &asked.which,
-                        &reader.asker,
-                        asked.after.as_deref(),
-                        asked.limit,
-                    )?;
-                    let items = pointing_items(view, &reader, &asked, &page.links)?;
-                    (items.into_iter().map(|it| it.1).collect(), page.next)
-                }
-                Order::Timestamp => (newest_pointing(view, &reader, &asked)?, None),
-            };
-            Ok((items, next, total))
-        })
-        .await?;
-    Ok(wanted.answer(items, next, total))
 }
 
 /// Returns the list items for some links, each with the id of its topic.
@@ -409,7 +365,7 @@ async fn related(call: Reading) -> Answer {
                         it.retain(|scope| reader.asker.sees(scope));
                         it
                     });
-                    let date = other.as_ref().map_or("", |it| dated::date(it, &arc.scope)).to_owned();
+                    let date = other.as_ref().map_or("", |it| it.date(&arc.scope)).to_owned();
                     let item = match asked.shown {
                         Shown::Ids => {
                             json!({"topic": arc.reference, "type": arc.ty, "role": arc.role, "scope": arc.scope})

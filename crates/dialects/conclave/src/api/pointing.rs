@@ -1,26 +1,74 @@
-//! The topics that point at a topic, newest first: for blogs and comments.
+//! The topics that point at a topic: in pages by id, or newest first, for blogs and comments.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet, VecDeque};
 
-use pinakes_store::View;
+use axum::Router;
+use axum::routing::get;
+use pinakes_store::{View, Weight};
 use serde_json::Value;
 
-use super::neighbours::{Link, Wanted, Which, pointing_items};
-use crate::app::Asker;
-use crate::call::Reading;
+use super::neighbours::{Link, Order, Wanted, Which, pointing_items, pointing_page};
+use crate::app::{Asker, Conclave};
+use crate::call::{Answer, Reading};
 use crate::dated;
 use crate::error::Result;
 use crate::kinds::{DATED, POINTS, TOPIC, UNIT};
 
+/// Maximum number of links that a count reads.
+const COUNTED_MAX: usize = 1_000_000;
 /// Number of links read at a time, over all ranges.
 const STEP: usize = 2_000;
 /// Bounds of the number of links of one range that are read at a time.
 const RANGE_STEP: (usize, usize) = (8, 200);
 
+pub(super) fn routes() -> Router<Conclave> {
+    Router::new().route("/topics/v1/{map}/pointing", get(pointing))
+}
+
+async fn pointing(call: Reading) -> Answer {
+    let wanted = Wanted::of(&call.params)?;
+    let (reader, asked) = (call.clone(), wanted.clone());
+    let (items, next, total) = call
+        .read(Weight::Scan, move |view, map| {
+            let total =
+                asked.is_counted.then(|| count(view, (map, &asked.id), &asked.which, &reader)).transpose()?;
+            let (items, next) = match asked.order {
+                Order::Id => {
+                    let page = pointing_page(
+                        view,
+                        (map, &asked.id),
+                        &asked.which,
+                        &reader.asker,
+                        asked.after.as_deref(),
+                        asked.limit,
+                    )?;
+                    let items = pointing_items(view, &reader, &asked, &page.links)?;
+                    (items.into_iter().map(|it| it.1).collect(), page.next)
+                }
+                Order::Timestamp => (newest_pointing(view, &reader, &asked)?, None),
+            };
+            Ok((items, next, total))
+        })
+        .await?;
+    Ok(wanted.answer(items, next, total))
+}
+
+/// Counts the matching links that a reader may see; reads up to [`COUNTED_MAX`].
+fn count(view: &mut View<'_>, (map, id): (&str, &str), which: &Which, call: &Reading) -> Result<usize> {
+    let (low, high) = which.range(map, id);
+    let most = u32::try_from(COUNTED_MAX).unwrap_or(u32::MAX);
+    let rows = view.links_within(&TOPIC, POINTS, (&low, &high), (&low, ""), most)?;
+    let takes = |target: &str| {
+        let parts: Vec<&str> = target.split(UNIT).skip(1).collect();
+        matches!(parts.as_slice(), [ty, role, scope] if which.takes(ty, role, scope) && call.asker.sees(scope))
+    };
+    Ok(rows.iter().filter(|it| takes(&it.0)).count())
+}
+
 /// Returns the list items of the newest topics that point at a topic: those with a timestamp, newest first, then those
 /// without, each by id. A topic with several arcs is listed once, with the newest of them.
-pub(super) fn newest_pointing(view: &mut View<'_>, reader: &Reading, wanted: &Wanted) -> Result<Vec<Value>> {
+fn newest_pointing(view: &mut View<'_>, reader: &Reading, wanted: &Wanted) -> Result<Vec<Value>> {
     let mut listed: HashSet<String> = HashSet::new();
     let mut out: Vec<Value> = Vec::new();
     for relation in [DATED, POINTS] {
