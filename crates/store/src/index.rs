@@ -64,6 +64,7 @@ pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE};
 pub(crate) use self::candidates::Candidates;
 pub(crate) use self::changes::{MANY_RECORDS, store_identity};
 pub(crate) use self::check::check;
+pub(crate) use self::condition::needed_of_members;
 use self::decoded::Decoded;
 pub(crate) use self::distinct::add_distinct_values;
 pub(crate) use self::first_rows::FirstRows;

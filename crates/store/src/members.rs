@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use crate::cell::Cell;
 use crate::chunks::{each_chunk, listed};
 use crate::eval::matches;
+use crate::index::needed_of_members;
 use crate::parts::Parts;
 use crate::scan::Scan;
 use crate::{Expr, Kind, Path, Query, Record, Result, StoreError, View};
@@ -131,9 +132,13 @@ impl View<'_> {
         of_member: &Expr,
         most: u64,
     ) -> Result<Option<Vec<String>>> {
+        let needed = needed_of_members(kind, of_member);
+        if needed.is_empty() {
+            return Ok(None);
+        }
         let query = Query::filter(filter.clone());
         let scan = Scan::of(self, kind, &query)?;
-        let keys = scan.by_index_alone(self, |_, found| found.with_members(of_member, most))?;
+        let keys = scan.by_index_alone(self, |_, found| found.with_members(&needed, most))?;
         let Some(keys) = keys else { return Ok(None) };
         let condition = self.session.flavour().in_set("r.key", 1);
         let sql = format!("SELECT r.id FROM \"k_{}\" r WHERE {condition}", kind.name);

@@ -25,7 +25,7 @@ use tantivy::termdict::TermDictionary;
 use tantivy::{Searcher, SegmentReader};
 
 pub(super) use self::bounds::Bounds;
-pub(super) use self::grams::needed_at;
+pub(crate) use self::grams::{NeededGrams, needed_of_members};
 pub(super) use self::paths::PathTexts;
 pub(super) use self::span::instants_between;
 use super::decoded::{Decoded, What};

@@ -9,10 +9,9 @@ use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
 use super::changes::{DATABASE_IDENTITY, n_members_sql};
-use super::condition::{Segment, failed, needed_at};
+use super::condition::{NeededGrams, Segment, failed};
 use super::first_rows::FirstRows;
 use super::layout::{KEY, MEMBERS, column_name, facet_name};
-use super::member_grams::member_paths;
 use super::pace::TAIL_RECORDS;
 use super::parallel::{Threads, on_each};
 use super::remembered::{Changed, Records, Tail, TailRow};
@@ -29,7 +28,7 @@ use crate::parts::Parts;
 use crate::plan::flatten;
 use crate::session::{Flavour, HORIZON, State};
 use crate::strings::unique_strings;
-use crate::{Expr, FacetCount, Kind, Path, Record, Result, StoreError, Text, View};
+use crate::{Expr, FacetCount, Kind, Record, Result, StoreError, Text, View};
 
 /// Maximum size of the bodies of changed records held together: with more, the index is too far behind.
 const TAIL_BYTES: usize = 64 << 20;
@@ -457,24 +456,14 @@ impl Found<'_> {
         Ok(n.cast_unsigned())
     }
 
-    /// Returns the rows of records, at most `most`, among which are all with a member that satisfies a condition: those
-    /// whose members have the trigrams that it needs. `None` where it needs none, or more are left.
-    pub(crate) fn with_members(&self, of_member: &Expr, most: u64) -> Result<Option<Vec<i64>>> {
-        let mut needed = Vec::new();
-        for (number, below) in member_paths(self.kind) {
-            let grams = needed_at(&below, of_member);
-            if !grams.is_empty() {
-                needed.push((Path::dotted(self.kind.patterns[usize::from(number)]), grams));
-            }
-        }
-        if needed.is_empty() {
-            return Ok(None);
-        }
+    /// Returns the rows of records, among which are all whose members have these trigrams at paths of
+    /// [`Kind::patterns`]; `None` for more than `most`.
+    pub(crate) fn with_members(&self, needed: &NeededGrams, most: u64) -> Result<Option<Vec<i64>>> {
         let mut rows: Vec<i64> = self.tail.iter().map(|it| it.key).collect();
         for (segment, set) in &self.segments {
             let mut left = set.clone();
-            for (path, grams) in &needed {
-                left = segment.with_members(path, grams.clone(), &left)?;
+            for (path, grams) in needed {
+                left = segment.with_members(path, grams, &left)?;
             }
             if most < rows.len() as u64 + left.len() {
                 return Ok(None);

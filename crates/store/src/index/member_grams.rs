@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::terms::{GRAM_BYTES, Gram, is_gram_byte};
 use crate::chunks::{each_chunk, listed};
 use crate::session::Session;
-use crate::{Kind, ListId, Path, Result, StoreError, Tree, fold};
+use crate::{Kind, ListId, Path, Result, Tree, fold};
 
 /// Maximum number of trigrams of a record that are terms.
 const GRAMS: usize = 8_000;
@@ -16,15 +16,8 @@ const GRAM_ALPHABET: usize = 95;
 /// Trigrams of the members of a record: each with the number of its path in [`Kind::patterns`].
 pub(super) type MemberGrams = Box<[(u8, Gram)]>;
 
-/// Returns the paths of members in which people search for parts of texts, each with its number in [`Kind::patterns`].
-pub(super) fn member_paths(kind: &Kind) -> Vec<(u8, Path)> {
-    let below = |path: &&str| kind.below_member(path).map(Path::dotted);
-    (0..).zip(kind.patterns).filter_map(|(number, path)| Some((number, below(path)?))).collect()
-}
-
 /// Collects the trigrams of one list of members after the other.
 pub(super) struct GramReader {
-    kind: &'static Kind,
     paths: Vec<(u8, Path)>,
     /// For each path, which trigrams were found.
     seen: Vec<Vec<bool>>,
@@ -34,29 +27,30 @@ pub(super) struct GramReader {
 impl GramReader {
     /// Returns what reads the members of a kind; `None` if nothing is declared of them.
     pub(super) fn of(kind: &'static Kind) -> Option<Self> {
-        let paths = member_paths(kind);
+        let below = |path: &str| kind.below_member(path).map(Path::dotted);
+        let paths: Vec<(u8, Path)> =
+            (0..).zip(kind.patterns).filter_map(|(number, path)| Some((number, below(path)?))).collect();
         let seen = vec![vec![false; GRAM_ALPHABET.pow(3)]; paths.len()];
-        (!paths.is_empty()).then_some(Self { kind, paths, seen, found: Vec::new() })
+        (!paths.is_empty()).then_some(Self { paths, seen, found: Vec::new() })
     }
 
-    /// Returns the trigrams of a list, whose chunks the statement `members` reads; `None` for more than are terms.
-    ///
-    /// Errors: the members are not JSON.
+    /// Returns the trigrams of a list, whose chunks the statement `members` reads. `None` for more than are terms, and for
+    /// members that are not JSON: who reads them is told.
     pub(super) fn read(
         &mut self,
         session: &mut Session<'_>,
         members: &str,
         list: ListId,
     ) -> Result<Option<MemberGrams>> {
-        let (kind, mut damage, mut text) = (self.kind, None, Vec::new());
+        let (mut is_known, mut text) = (true, Vec::new());
         each_chunk(session, members, list, 0, |_, _, chunk| {
             listed(chunk, &mut text);
             match serde_json::from_slice::<Tree<'_>>(&text) {
                 Ok(members) => self.add(&members),
-                Err(error) => damage = Some(error),
+                Err(_) => is_known = false,
             }
-            let is_over = damage.is_some() || GRAMS < self.found.len();
-            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            is_known &= self.found.len() <= GRAMS;
+            if is_known { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         let found: MemberGrams = self.found.as_slice().into();
         for (number, gram) in self.found.drain(..) {
@@ -64,10 +58,7 @@ impl GramReader {
                 self.seen[at][place(gram)] = false;
             }
         }
-        if let Some(error) = damage {
-            return Err(StoreError::Damaged(format!("members of a {}: {error}", kind.name)));
-        }
-        Ok((found.len() <= GRAMS).then_some(found))
+        Ok(is_known.then_some(found))
     }
 
     fn add(&mut self, members: &Tree<'_>) {

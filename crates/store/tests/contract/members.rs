@@ -310,5 +310,20 @@ fn records_that_may_have_such_a_member_are_found() {
             check(&of_record, &Expr::All, &regex("zzz", ""), 2);
             assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
         }
+        // Members that cannot be read may have any texts; who reads them is told.
+        let broken = write(tenant, |txn| txn.new_list(&ITEM));
+        let torn = item(252).with_list(broken, 1);
+        write(tenant, move |txn| {
+            txn.append_members(&ITEM, broken, 0, 1, Bytes::from_static(b"{\"path\":"))?;
+            txn.update_document(&torn)
+        });
+        assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
+        let found = with(&Expr::All, &exactly, 1_000).expect("what the index tells");
+        assert!(found.contains(&"i252".to_owned()), "{found:?}");
+        let record = record(tenant, "i252");
+        let filter = MemberFilter::new(exactly, &[]);
+        let read = tenant
+            .read_blocking(|view| view.each_member(&ITEM, &record, &filter, |_, _| ControlFlow::Break(())));
+        assert!(matches!(read, Err(StoreError::Damaged(_))), "{read:?}");
     });
 }

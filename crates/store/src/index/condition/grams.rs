@@ -11,7 +11,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use super::{Bounds, Segment, bytes};
 use crate::index::set::Set;
 use crate::index::terms::{self, GRAM_BYTES, Gram, Tag};
-use crate::{Expr, Path, Pattern, Result, TextPart, Value, fold};
+use crate::{Expr, Kind, Path, Pattern, Result, TextPart, Value, fold};
 
 /// Maximum number of trigrams looked up: more hardly narrow the result.
 const LOOKED_UP: usize = 24;
@@ -41,7 +41,7 @@ impl Segment<'_> {
         if grams.is_empty() || self.has_list(path)? {
             return Ok(None);
         }
-        self.with_all(path, grams, within).map(Some)
+        self.with_all(path, &grams, within).map(Some)
     }
 
     /// Returns the documents among `within` of which some member may satisfy a condition that needs these trigrams at a
@@ -49,7 +49,7 @@ impl Segment<'_> {
     pub(in crate::index) fn with_members(
         &self,
         path: &Path,
-        grams: BTreeSet<Gram>,
+        grams: &BTreeSet<Gram>,
         within: &Set,
     ) -> Result<Set> {
         let unknown = self.with_term(&terms::many_grams_term())?.and(within);
@@ -57,11 +57,11 @@ impl Segment<'_> {
     }
 
     /// Returns the documents among `within` with all of some trigrams at a path; at most [`LOOKED_UP`] are looked up.
-    fn with_all(&self, path: &Path, grams: BTreeSet<Gram>, within: &Set) -> Result<Set> {
+    fn with_all(&self, path: &Path, grams: &BTreeSet<Gram>, within: &Set) -> Result<Set> {
         let path = bytes(path);
         let mut counted = Vec::with_capacity(grams.len());
         for gram in grams {
-            counted.push((self.n_with(&path, Tag::Gram, &gram)?, gram));
+            counted.push((self.n_with(&path, Tag::Gram, gram)?, gram));
         }
         counted.sort_unstable();
         let mut left = within.clone();
@@ -69,7 +69,7 @@ impl Segment<'_> {
             if left.is_empty() {
                 break;
             }
-            left = left.and(&self.with(&path, Tag::Gram, &gram)?);
+            left = left.and(&self.with(&path, Tag::Gram, gram)?);
         }
         Ok(left)
     }
@@ -80,8 +80,21 @@ impl Segment<'_> {
     }
 }
 
+/// Trigrams by path.
+pub(crate) type NeededGrams = Vec<(Path, BTreeSet<Gram>)>;
+
+/// Returns the trigrams that the texts of a record's members have, taken together, if one of them satisfies a condition:
+/// by path of [`Kind::patterns`]; none where the condition needs none.
+pub(crate) fn needed_of_members(kind: &Kind, condition: &Expr) -> NeededGrams {
+    let needed = |path: &&'static str| {
+        let grams = needed_at(&Path::dotted(kind.below_member(path)?), condition);
+        (!grams.is_empty()).then(|| (Path::dotted(path), grams))
+    };
+    kind.patterns.iter().filter_map(needed).collect()
+}
+
 /// Returns the trigrams that the texts at a path contain, taken together, if a condition holds.
-pub(in crate::index) fn needed_at(path: &Path, condition: &Expr) -> BTreeSet<Gram> {
+fn needed_at(path: &Path, condition: &Expr) -> BTreeSet<Gram> {
     match condition {
         Expr::And(list) => list.iter().flat_map(|it| needed_at(path, it)).collect(),
         Expr::Regex(at, pattern) if at == path => needed(pattern),
