@@ -14,7 +14,7 @@ use crate::compare::compare;
 use crate::error::BenchError;
 use crate::generate::datasets::{DatasetShape, dataset};
 use crate::generate::marc::{MarcKind, record};
-use crate::generate::{citations, topics, users};
+use crate::generate::{citations, files, topics, users};
 use crate::load::ClientSettings;
 use crate::report;
 use crate::runner::Finished;
@@ -133,6 +133,8 @@ pub struct BareServerArgs {
 pub enum GeneratedKind {
     /// SciCat datasets, one JSON object a line.
     ScicatDatasets,
+    /// Blocks of 50 files of SciCat datasets, one JSON object a line.
+    ScicatBlocks,
     /// MARC 21 authorities, ISO 2709.
     MarcAuthorities,
     /// MARC 21 bibliographic records, ISO 2709.
@@ -282,6 +284,7 @@ fn write_generated(args: &GenerateArgs, out: &mut impl Write) -> io::Result<()> 
     for n in 0..count {
         match args.kind {
             GeneratedKind::ScicatDatasets => writeln!(out, "{}", dataset(&shape, seed, n))?,
+            GeneratedKind::ScicatBlocks => writeln!(out, "{}", files::visitors_block(seed, n))?,
             GeneratedKind::MarcAuthorities => out.write_all(&record(MarcKind::Authority, seed, n))?,
             GeneratedKind::MarcBibliographic => out.write_all(&record(MarcKind::Bibliographic, seed, n))?,
             // The real index has some twenty citations for each work.
