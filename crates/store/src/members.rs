@@ -123,8 +123,8 @@ impl View<'_> {
     }
 
     /// Returns the ids of records that satisfy `filter`, among which are all with a member that satisfies `of_member`:
-    /// those whose members have the trigrams that it needs at a path of [`Kind::patterns`]. `None` where no search index
-    /// tells, or more than `most` are left.
+    /// those whose members have the trigrams that it needs at a path of [`Kind::patterns`]. `None` where it needs none,
+    /// no search index tells, or more than `most` are left.
     pub fn with_members(
         &mut self,
         kind: &'static Kind,

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::{Kind, ListId, Path, Result, Tree, fold};
 
 /// Maximum number of trigrams of a record that are terms.
-const GRAMS: usize = 8_000;
+const GRAMS_MAX: usize = 8_000;
 /// Number of bytes that can be part of a trigram.
 const GRAM_ALPHABET: usize = 95;
 
@@ -35,7 +35,7 @@ impl GramReader {
     }
 
     /// Returns the trigrams of a list, whose chunks the statement `members` reads. `None` for more than are terms, and for
-    /// members that are not JSON: who reads them is told.
+    /// members that are not JSON, which is reported where they are read.
     pub(super) fn read(
         &mut self,
         session: &mut Session<'_>,
@@ -49,7 +49,7 @@ impl GramReader {
                 Ok(members) => self.add(&members),
                 Err(_) => is_known = false,
             }
-            is_known &= self.found.len() <= GRAMS;
+            is_known &= self.found.len() <= GRAMS_MAX;
             if is_known { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         let found: MemberGrams = self.found.as_slice().into();

@@ -51,7 +51,7 @@ pub static CONFIGURATIONS: Collection = Collection {
 };
 
 /// Maximum number of entries of the same module, name, code and user among which one that is switched on is looked for.
-const ENTRIES_ALIKE: u64 = 100;
+const ENTRIES_ALIKE_MAX: u64 = 100;
 
 /// Refuses an entry that is switched on while another of the same module, name, code and user is.
 fn refuse_double_entry(
@@ -81,7 +81,7 @@ fn refuse_double_entry(
             None => alike.sorted(path, Direction::Ascending),
         };
     }
-    for record in txn.find(&CONFIGURATIONS.kind, &alike.window(0, ENTRIES_ALIKE))? {
+    for record in txn.find(&CONFIGURATIONS.kind, &alike.window(0, ENTRIES_ALIKE_MAX))? {
         let other = record.json()?;
         let is_other = text_at(&own, "id").is_none_or(|it| !it.eq_ignore_ascii_case(&record.id));
         if is_other && is_on(&other) && same(&other, "code") && same(&other, "userId") {

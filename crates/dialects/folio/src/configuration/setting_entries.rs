@@ -45,7 +45,7 @@ pub(crate) static SETTINGS: Collection = Collection {
 };
 
 /// Maximum number of spellings of a scope and a key, in capitals or not, among which an entry of the tenant is looked for.
-const SPELLINGS: u64 = 100;
+const SPELLINGS_MAX: u64 = 100;
 
 /// The permission that lets roles read entries.
 const READ: &str = "mod-settings.entries.collection.get";
@@ -223,7 +223,7 @@ fn check_only(view: &mut View<'_>, id: Option<&str>, entry: &Map<String, Value>)
     let named = is("scope", scope).and(is("key", key));
     let query = match user {
         // Those without a user come first; more than one differ in the case of their names.
-        "" => Query::filter(named).sorted("userId", Direction::Ascending).window(0, SPELLINGS),
+        "" => Query::filter(named).sorted("userId", Direction::Ascending).window(0, SPELLINGS_MAX),
         user => Query::filter(named.and(Expr::Is("userId".into(), user.into()))),
     };
     for other in view.find(&SETTINGS.kind, &query)? {

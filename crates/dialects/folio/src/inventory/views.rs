@@ -30,7 +30,7 @@ const MOST_IDS: usize = 10_000;
 /// Number of instances whose holdings and items are read together.
 const STEP_INSTANCES: usize = 64;
 /// Maximum number of items that are read together for more than one instance.
-const STEP_ITEMS: u64 = 1_000;
+const STEP_ITEMS_MAX: u64 = 1_000;
 
 /// Adds the routes.
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -194,8 +194,8 @@ struct Belonging {
 }
 
 /// Passes instances, by id and in this order, to `visit` with their holdings and items, until it reports that the client
-/// has disconnected; those that are not there are left out. Several are read together, since each read of a database is
-/// a journey.
+/// has disconnected; those that are not there are left out. Several are read together, because each read of a database
+/// costs a round trip.
 fn each_with_parts(
     view: &mut View<'_>,
     ids: &[String],
@@ -225,7 +225,7 @@ fn belonging(
     let holdings =
         view.find(&HOLDINGS.kind, &Query::filter(Expr::In("instanceId".into(), ids(instances))))?;
     let of_holdings = Expr::In("holdingsRecordId".into(), ids(&holdings));
-    if 1 < instances.len() && STEP_ITEMS < view.count(&ITEMS.kind, &of_holdings)? {
+    if 1 < instances.len() && STEP_ITEMS_MAX < view.count(&ITEMS.kind, &of_holdings)? {
         let (first, second) = instances.split_at(instances.len() / 2);
         let mut all = belonging(view, first, skips_suppressed)?;
         all.extend(belonging(view, second, skips_suppressed)?);

@@ -25,7 +25,7 @@ use crate::kinds::FILES;
 const PREFIX: &str = "dataFileList.";
 /// Maximum number of blocks that are looked through because the search index tells that they may hold a file: with
 /// more, all blocks are.
-const CANDIDATES: u64 = 50_000;
+const CANDIDATES_MAX: u64 = 50_000;
 
 /// Splits the fields of a search into those of blocks and those of files, whose names begin at a file. A `text` is
 /// searched for in the paths.
@@ -101,7 +101,7 @@ fn each_block(
     of_file: &Expr,
     mut visit: impl FnMut(&mut View<'_>, Record) -> Result<ControlFlow<()>, ScicatError>,
 ) -> Result<(), ScicatError> {
-    if let Some(ids) = view.with_members(sort.kind, &blocks.filter, of_file, CANDIDATES)? {
+    if let Some(ids) = view.with_members(sort.kind, &blocks.filter, of_file, CANDIDATES_MAX)? {
         let (mut ordered, mut in_order) = (Vec::new(), blocks.clone());
         in_order.filter = Expr::Ids(ids);
         view.for_each(sort.kind, &in_order, |record| {
