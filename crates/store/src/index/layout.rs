@@ -60,6 +60,8 @@ pub(super) struct Layout {
     /// The number of members, if the kind has members.
     members: Option<Field>,
     read: ReadMembers,
+    /// The bytes of each path of [`Kind::patterns`].
+    patterns: Vec<Vec<u8>>,
 }
 
 /// Returns the name of a sorted column.
@@ -140,6 +142,7 @@ impl Layout {
             joins,
             members,
             read: ReadMembers::of(kind),
+            patterns: kind.patterns.iter().map(|it| terms::path_bytes(Path::dotted(it).as_steps())).collect(),
         }
     }
 
@@ -181,19 +184,18 @@ impl Layout {
             }
         }
         for (column, cell) in one_columns(kind).zip(&taken.cells) {
-            if let Cell::Text(text) = cell
-                && kind.patterns.contains(&column.path)
-            {
-                let path = terms::path_bytes(Path::dotted(column.path).as_steps());
+            let number = kind.patterns.iter().position(|it| *it == column.path);
+            if let (Some(number), Cell::Text(text)) = (number, cell) {
                 for gram in terms::grams_of(&fold(text)) {
-                    document.add_bytes(self.terms, &terms::term(&path, terms::Tag::Gram, &gram));
+                    let term = terms::term(&self.patterns[number], terms::Tag::Gram, &gram);
+                    document.add_bytes(self.terms, &term);
                 }
             }
         }
         match &row.member_grams {
             Some(grams) => grams.iter().for_each(|(number, gram)| {
-                let path = terms::path_bytes(Path::dotted(kind.patterns[usize::from(*number)]).as_steps());
-                document.add_bytes(self.terms, &terms::term(&path, terms::Tag::Gram, gram));
+                let path = &self.patterns[usize::from(*number)];
+                document.add_bytes(self.terms, &terms::term(path, terms::Tag::Gram, gram));
             }),
             None => document.add_bytes(self.terms, &terms::many_grams_term()),
         }

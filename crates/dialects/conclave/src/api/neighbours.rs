@@ -1,4 +1,4 @@
-//! The topics that point at a topic, and the topics that its own arcs point at.
+//! The topics that the arcs of a topic point at, and what lists of neighbours in either direction have in common.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ pub(crate) struct Link {
     /// Id of the topic that owns the arc.
     pub(crate) owner: String,
     /// Date of the owner, backwards, if the link says it.
-    pub(super) date: String,
+    pub(super) date: Option<String>,
 }
 
 impl Link {
@@ -118,8 +118,14 @@ impl Link {
 
     /// Returns whether its owner, reduced to what the reader may see, has the date that the link says.
     fn has_date_of(&self, owner: &Topic) -> bool {
-        self.date.is_empty() || self.date == dated::backwards(owner.date(&self.scope))
+        self.date.as_ref().is_none_or(|it| *it == dated::backwards(owner.date(&self.scope)))
     }
+}
+
+/// Returns type, role and scope from the target of a link.
+pub(super) fn parts_of(target: &str) -> [&str; 3] {
+    let mut parts = target.split(UNIT).skip(1);
+    std::array::from_fn(|_| parts.next().unwrap_or(""))
 }
 
 /// Returns the links to a topic that the reader may see, ordered by type, role, scope and owner. Without a filter, or
@@ -155,9 +161,7 @@ pub(crate) fn pointing_page(
         let n_rows = rows.len();
         let mut is_other = false;
         for (target, id) in rows {
-            let mut parts = target.split(UNIT).skip(1);
-            let (ty, role, scope) =
-                (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+            let [ty, role, scope] = parts_of(&target);
             let is_seen = asker.sees(scope);
             if !is_seen || !which.takes(ty, role, scope) {
                 // Skips to the next target: no other link of this one matches. No page ends at a hidden link.
@@ -174,7 +178,7 @@ pub(crate) fn pointing_page(
             }
             let owner = id.split_once('/').map_or("", |it| it.1).to_owned();
             let [ty, role, scope] = [ty, role, scope].map(str::to_owned);
-            links.push(Link { ty, role, scope, owner, date: String::new() });
+            links.push(Link { ty, role, scope, owner, date: None });
             at = (target, id);
             told.clone_from(&at);
         }

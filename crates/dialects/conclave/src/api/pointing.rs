@@ -8,7 +8,7 @@ use axum::routing::get;
 use pinakes_store::{View, Weight};
 use serde_json::Value;
 
-use super::neighbours::{Link, Order, Wanted, Which, pointing_items, pointing_page};
+use super::neighbours::{Link, Order, Wanted, Which, parts_of, pointing_items, pointing_page};
 use crate::app::{Asker, Conclave};
 use crate::call::{Answer, Reading};
 use crate::dated;
@@ -60,8 +60,8 @@ fn count(view: &mut View<'_>, (map, id): (&str, &str), which: &Which, call: &Rea
     let most = u32::try_from(COUNTED_MAX).unwrap_or(u32::MAX);
     let rows = view.links_within(&TOPIC, POINTS, (&low, &high), (&low, ""), most)?;
     let takes = |target: &str| {
-        let parts: Vec<&str> = target.split(UNIT).skip(1).collect();
-        matches!(parts.as_slice(), [ty, role, scope] if which.takes(ty, role, scope) && call.asker.sees(scope))
+        let [ty, role, scope] = parts_of(target);
+        which.takes(ty, role, scope) && call.asker.sees(scope)
     };
     Ok(rows.iter().filter(|it| takes(&it.0)).count())
 }
@@ -159,8 +159,7 @@ impl Links {
         let mut at = low.clone();
         while let Some((target, _)) = view.links_within(&TOPIC, relation, (&low, &high), (&at, ""), 1)?.pop()
         {
-            let mut parts = target.trim_start_matches(UNIT).split(UNIT).skip(1);
-            let parts = [(); 3].map(|()| parts.next().unwrap_or_default().to_owned());
+            let parts = parts_of(target.trim_start_matches(UNIT)).map(str::to_owned);
             let stem = match relation {
                 DATED => dated::without_date(&target).to_owned(),
                 _ => target,
@@ -196,6 +195,7 @@ impl Links {
             let Some(Reverse((date, owner, number))) = self.first.pop() else { break };
             self.advance(view, number)?;
             let [ty, role, scope] = self.ranges[number].parts.clone();
+            let date = Some(date).filter(|it| !it.is_empty());
             out.push(Link { ty, role, scope, owner, date });
         }
         Ok(out)
