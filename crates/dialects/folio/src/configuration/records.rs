@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{
-    Column, Direction, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View,
-    Weight, fold,
+    Column, Expr, Index, Kind, Query, Record, Search, Txn, Type, Value as StoreValue, View, Weight, fold,
 };
 use serde_json::{Map, Value, json};
 
@@ -68,18 +67,16 @@ fn refuse_double_entry(
     if !is_on(&own) {
         return Ok(());
     }
-    let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(text.to_owned()));
+    let folded = |text: &str| StoreValue::Folded(text.to_owned());
+    let is = |path: &str, text: &str| Expr::Is(path.into(), folded(text));
     let same = |it: &Value, path: &str| {
         let folded = |it| text_at(it, path).map(fold).unwrap_or_default();
         folded(it) == folded(&own)
     };
     let mut alike = Query::filter(is("module", module).and(is("configName", name)));
     for path in ["code", "userId"] {
-        alike = match text_at(&own, path).filter(|it| !it.is_empty()) {
-            Some(text) => Query { filter: alike.filter.and(is(path, text)), ..alike },
-            // Those without one come first.
-            None => alike.sorted(path, Direction::Ascending),
-        };
+        let text = text_at(&own, path).filter(|it| !it.is_empty());
+        alike = collection::with_or_without(alike, path, text.map(folded));
     }
     for record in txn.find(&CONFIGURATIONS.kind, &alike.window(0, ENTRIES_ALIKE_MAX))? {
         let other = record.json()?;

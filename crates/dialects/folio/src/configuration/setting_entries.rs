@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{
-    Column, Direction, Expr, Index, Kind, Query, Search, Txn, Type, Value as StoreValue, View, Weight,
-};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Search, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::platform::app::Call;
@@ -44,7 +42,7 @@ pub(crate) static SETTINGS: Collection = Collection {
     ..Collection::named("/settings/entries", "items", "settings")
 };
 
-/// Maximum number of spellings of a scope and a key, in capitals or not, among which an entry of the tenant is looked for.
+/// Maximum number of spellings of a scope and a key, in capitals or not, among which the same entry is looked for.
 const SPELLINGS_MAX: u64 = 100;
 
 /// The permission that lets roles read entries.
@@ -221,12 +219,9 @@ fn check_only(view: &mut View<'_>, id: Option<&str>, entry: &Map<String, Value>)
     let (scope, key, user) = (text("scope"), text("key"), text("userId"));
     let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(text.to_owned()));
     let named = is("scope", scope).and(is("key", key));
-    let query = match user {
-        // Those without a user come first; more than one differ in the case of their names.
-        "" => Query::filter(named).sorted("userId", Direction::Ascending).window(0, SPELLINGS_MAX),
-        user => Query::filter(named.and(Expr::Is("userId".into(), user.into()))),
-    };
-    for other in view.find(&SETTINGS.kind, &query)? {
+    let of_user = Some(user).filter(|it| !it.is_empty()).map(StoreValue::from);
+    let alike = collection::with_or_without(Query::filter(named), "userId", of_user);
+    for other in view.find(&SETTINGS.kind, &alike.window(0, SPELLINGS_MAX))? {
         let body = other.json()?;
         let of = |name: &str| text_at(&body, name).unwrap_or_default();
         let is_same = of("scope") == scope && of("key") == key && of("userId") == user;

@@ -15,7 +15,7 @@ mod write;
 
 pub use batch::batch_routes;
 pub(crate) use batch::{write_all, write_batch};
-pub(crate) use check::not_a_uuid;
+pub(crate) use check::{not_a_uuid, with_or_without};
 pub use declared::{
     Collection, Collections, Hooks, Kinds, Locking, Manner, Metadata, Prepare, Reference, Schema, Shown,
     Unique, UnlessAsked, Writer,

@@ -2,9 +2,7 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{
-    Column, Direction, Expr, Index, Kind, Query, Search, Txn, Type, Value as StoreValue, View, Weight,
-};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Search, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value};
 
 use crate::platform::app::Call;
@@ -81,12 +79,9 @@ fn prepare(
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     let (id, key, user) = (text("id"), text("key"), text("userId"));
     let named = Expr::Is("key".into(), StoreValue::Folded(key.to_owned()));
-    let query = match user {
-        // One without a user comes first.
-        "" => Query::filter(named).sorted("userId", Direction::Ascending),
-        user => Query::filter(named.and(Expr::Is("userId".into(), user.into()))),
-    };
-    let first = txn.find(&USER_SETTINGS.kind, &query.window(0, 1))?.pop().filter(|it| it.id != id);
+    let of_user = Some(user).filter(|it| !it.is_empty()).map(StoreValue::from);
+    let alike = collection::with_or_without(Query::filter(named), "userId", of_user);
+    let first = txn.find(&USER_SETTINGS.kind, &alike.window(0, 1))?.pop().filter(|it| it.id != id);
     let taken = match first {
         Some(other) => text_at(&other.json()?, "userId").unwrap_or_default() == user,
         None => false,

@@ -320,13 +320,18 @@ fn window_of_files(
     each_block(view, sort, &wanted.blocks, &wanted.of_file, |view, record| {
         let mut n_wanted = wanted.limit.saturating_sub(rows.len() as u64);
         let mut positions = Vec::new();
-        if is_unconditional {
+        let flow = if is_unconditional {
             let skipped = left.min(record.n_members);
             left -= skipped;
             positions
                 .extend((skipped..record.n_members).take(usize::try_from(n_wanted).unwrap_or(usize::MAX)));
+            if n_wanted <= positions.len() as u64 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         } else {
-            let _ = view.each_member(sort.kind, &record, &of_file, |position, _| {
+            view.each_member(sort.kind, &record, &of_file, |position, _| {
                 if 0 < left {
                     left -= 1;
                     return ControlFlow::Continue(());
@@ -334,13 +339,12 @@ fn window_of_files(
                 positions.push(position);
                 n_wanted = n_wanted.saturating_sub(1);
                 if n_wanted == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-        }
+            })?
+        };
         if !positions.is_empty() {
             rows.extend(rows_of(view, sort, &record, &positions)?);
         }
-        let is_full = wanted.limit <= rows.len() as u64;
-        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(flow)
     })?;
     Ok(rows)
 }

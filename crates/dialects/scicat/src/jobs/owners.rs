@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use http::StatusCode;
 use pinakes_accounts::{Caller, user};
-use pinakes_store::{Expr, Query, Record, StoreError, Value as Condition, View};
+use pinakes_store::{Expr, MemberFilter, Query, Record, Value as Condition, View};
 use serde_json::{Map, Value};
 
 use super::rules::{self, Dataset};
@@ -15,7 +15,7 @@ use crate::datasets::forms::Api;
 use crate::documents::text;
 use crate::error::ScicatError;
 use crate::jobs::actions::JobType;
-use crate::kinds::{FILES, ORIG_DATABLOCK};
+use crate::kinds::ORIG_DATABLOCK;
 use crate::rights::Rights;
 use crate::settings::Settings;
 
@@ -260,23 +260,15 @@ pub(super) fn require_files(
     Ok(())
 }
 
+/// The path of a file.
+const PATH: &str = "path";
+
 /// Removes the paths of a block's files from the missing ones.
 fn cross_off(view: &mut View<'_>, block: &Record, missing: &mut HashSet<&str>) -> Result<(), ScicatError> {
-    let mut damage = None;
-    view.members(&ORIG_DATABLOCK, block, 0, |_, _, chunk| {
-        match serde_json::from_slice::<Vec<Value>>(&[b"[", chunk, b"]"].concat()) {
-            Ok(files) => {
-                for file in &files {
-                    missing.remove(file.get("path").and_then(Value::as_str).unwrap_or_default());
-                }
-            }
-            Err(error) => damage = Some(StoreError::Damaged(format!("{FILES} of {:?}: {error}", block.id))),
-        }
-        if missing.is_empty() || damage.is_some() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })?;
-    damage.map_or(Ok(()), |error| Err(error.into()))
+    let files = MemberFilter::new(Expr::All, &[PATH.into()]);
+    let crossed = view.each_member(&ORIG_DATABLOCK, block, &files, |_, file| {
+        missing.remove(file.get(PATH).and_then(Value::as_str).unwrap_or_default());
+        if missing.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    Ok(crossed.map(|_| ())?)
 }

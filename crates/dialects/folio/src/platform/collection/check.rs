@@ -1,7 +1,7 @@
 //! Checks of a collection's records: their schema, their references, and that no record refers to one being deleted.
 
 use http::StatusCode;
-use pinakes_store::{Expr, StoreError, Txn};
+use pinakes_store::{Direction, Expr, Query, StoreError, Txn, Value as StoreValue};
 use serde_json::{Map, Value, json};
 
 use crate::platform::collection::declared::{Collection, Kinds, Manner, Writer};
@@ -18,6 +18,15 @@ pub(crate) fn not_a_uuid(property: &str, found: &str) -> FolioError {
             .code("jakarta.validation.constraints.Pattern.message")
             .with(property, found),
     )
+}
+
+/// Narrows a query to the records with a value in a column. Without a value, puts the records that have none first. An
+/// index that goes on with the column leads to either, however many records have other values.
+pub(crate) fn with_or_without(query: Query, path: &str, value: Option<StoreValue>) -> Query {
+    match value {
+        Some(value) => Query { filter: query.filter.and(Expr::Is(path.into(), value)), ..query },
+        None => query.sorted(path, Direction::Ascending),
+    }
 }
 
 /// Fills in the defaults of properties that are not given.
