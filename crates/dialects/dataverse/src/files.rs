@@ -8,6 +8,7 @@
 //! | `add.rs`, `direct.rs` | adding and replacing, by upload and by signed URLs |
 //! | `edit.rs`, `availability.rs` | changing and deleting, embargoes and retention |
 //! | `ingest.rs`, `headers.rs` | reading tables, and the headers of FITS, NetCDF and HDF5 |
+//! | `selection.rs`, `listing.rs`, `downloadable.rs` | the files of a version: pages, counts, sizes |
 //! | `show.rs`, `json.rs` | output |
 
 pub(crate) mod add;
@@ -15,6 +16,7 @@ pub(crate) mod availability;
 pub(crate) mod checksum;
 pub(crate) mod described;
 pub(crate) mod direct;
+mod downloadable;
 pub(crate) mod draft;
 pub(crate) mod edit;
 pub(crate) mod findings;
@@ -28,6 +30,7 @@ pub(crate) mod receive;
 pub(crate) mod replace;
 pub(crate) mod room;
 pub(crate) mod rows;
+mod selection;
 pub(crate) mod show;
 pub(crate) mod side;
 pub(crate) mod summing;

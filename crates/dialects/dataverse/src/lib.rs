@@ -38,6 +38,7 @@ mod changes;
 mod citation;
 mod clock;
 mod collections;
+mod counts;
 mod credentials;
 mod cross_origin;
 mod csv;

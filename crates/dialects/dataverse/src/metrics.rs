@@ -4,23 +4,25 @@
 
 pub(crate) mod downloads;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::{HeaderValue, StatusCode};
-use pinakes_store::{Expr, Query, View, Weight};
+use pinakes_store::{End, Expr, Query, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
 use crate::asker::Asker;
-use crate::blocks::fields::Metadata;
 use crate::collections::{self, COLLECTION, Collection, visibility};
-use crate::datasets::{DATASET, Dataset, version};
+use crate::datasets::DATASET;
 use crate::error::{Answer, ApiError};
+use crate::files::kinds::DATA_FILE;
 use crate::files::rows;
-use crate::guestbooks::{ENTRY, Entry};
+use crate::guestbooks::ENTRY;
 use crate::routing::Routes;
-use crate::users::{USER, User};
-use crate::{clock, envelope, files, stored};
+use crate::search::document::DOCUMENT;
+use crate::search::index::is_public_dataset;
+use crate::users::USER;
+use crate::{clock, counts, envelope, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -35,7 +37,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/info/metrics/{of}/bySubject/toMonth/{month}", by_subject)
         .get("/info/metrics/{of}/byCategory", by_category)
         .get("/info/metrics/{of}/byType", by_type)
-        .get("/info/metrics/{of}/byType/monthly", by_type)
+        .get("/info/metrics/{of}/byType/monthly", by_type_and_month)
         .get("/info/metrics/tree", tree)
         .get("/info/metrics/tree/toMonth", tree)
         .get("/info/metrics/tree/toMonth/{month}", tree)
@@ -98,6 +100,14 @@ impl Asked {
         Ok(Self { counted, parent, month, since, counts_local, counts_remote })
     }
 
+    /// Returns the condition that the date at a path counts.
+    fn counts_on(&self, path: &str) -> Expr {
+        let from = self.since.as_deref().map_or(End::Open, |it| End::Included(it.into()));
+        // No day is behind it.
+        let upto = self.month.as_ref().map_or(End::Open, |it| End::Excluded(format!("{it}~").into()));
+        if from == End::Open && upto == End::Open { Expr::All } else { Expr::Range(path.into(), from, upto) }
+    }
+
     /// Returns whether something with that date counts.
     fn takes(&self, day: &str) -> bool {
         let month = day.get(..7).unwrap_or(day);
@@ -116,15 +126,26 @@ impl Asked {
                 (&COLLECTION, "publicationDate", below.map_or(Expr::All, ids))
             }
             Counted::Files => {
-                let released = self.released(view)?.into_iter();
-                return released
-                    .map(|(day, id, ordinal)| Ok((day, files::n_files(view, id, ordinal)?)))
-                    .collect();
+                let filter = self.files(view)?;
+                return Ok(counts::of_texts(view, &DOCUMENT, &filter, PUBLISHED)?.into_iter().collect());
             }
         };
         let counts = view.facets(kind, &filter, &[facet])?;
         let days = counts.into_iter().flatten().map(|it| (it.value, it.n_records));
         Ok(days.filter(|it| self.takes(&it.0)).collect())
+    }
+
+    /// Returns the condition on the search's documents of files that count: those of released versions.
+    fn files(&self, view: &mut View<'_>) -> Result<Expr, ApiError> {
+        let public = Expr::Is("type".into(), "files".into()).and(Expr::Is("public".into(), true.into()));
+        let within = match &self.parent {
+            Some(alias) => match collections::find(view, alias)?.id {
+                collections::ROOT => Expr::All,
+                id => Expr::Is("above".into(), id.into()),
+            },
+            None => Expr::All,
+        };
+        Ok(public.and(within).and(self.counts_on(PUBLISHED)))
     }
 
     /// Returns the condition on datasets that count, whatever their date.
@@ -155,65 +176,33 @@ impl Asked {
         Ok(downloads.and(Expr::In("dataset".into(), datasets)))
     }
 
-    /// Returns the day of publication, the number and the ordinal of the released version of each dataset that counts.
-    fn released(&self, view: &mut View<'_>) -> Result<Vec<(String, i64, i64)>, ApiError> {
+    /// Returns the collections that count.
+    fn collections(&self, view: &mut View<'_>) -> Result<Vec<Collection>, ApiError> {
+        let below = below(view, self.parent.as_deref())?;
         let mut found = Vec::new();
-        let published = Query::filter(self.datasets(view)?);
-        view.try_for_each(&DATASET, &published, |record| {
-            let it: Dataset = stored::parsed(&record)?;
-            if let (Some(day), Some(released)) = (it.publication_date, it.released)
-                && self.takes(&day)
-            {
-                found.push((day, it.id, released.ordinal));
+        view.try_for_each(&COLLECTION, &Query::filter(Expr::All), |record| {
+            let it: Collection = stored::parsed(&record)?;
+            let day = it.publication_date.as_deref().map(|day| day.get(..DAY_LENGTH).unwrap_or(day));
+            let is_below = below.as_ref().is_none_or(|below| below.contains(&it.id));
+            if is_below && day.is_some_and(|day| self.takes(day)) {
+                found.push(it);
             }
             Ok::<_, ApiError>(())
         })?;
         Ok(found)
     }
 
-    /// Returns the day and the number of each object that counts; of files and downloads, those of their datasets.
-    fn objects(&self, view: &mut View<'_>) -> Result<Vec<(String, i64)>, ApiError> {
-        let mut found = Vec::new();
-        let mut note = |mut day: String, id: i64| {
-            day.truncate(DAY_LENGTH);
-            if self.takes(&day) {
-                found.push((day, id));
-            }
-        };
-        match self.counted {
-            Counted::Collections => {
-                let below = below(view, self.parent.as_deref())?;
-                view.try_for_each(&COLLECTION, &Query::filter(Expr::All), |record| {
-                    let it: Collection = stored::parsed(&record)?;
-                    let is_below = below.as_ref().is_none_or(|below| below.contains(&it.id));
-                    if let Some(day) = it.publication_date.filter(|_| is_below) {
-                        note(day, it.id);
-                    }
-                    Ok::<_, ApiError>(())
-                })?;
-            }
-            Counted::Datasets | Counted::Files => {
-                return Ok(self.released(view)?.into_iter().map(|it| (it.0, it.1)).collect());
-            }
-            Counted::Downloads => {
-                let downloads = Query::filter(self.downloads(view)?);
-                view.try_for_each(&ENTRY, &downloads, |record| {
-                    let it: Entry = stored::parsed(&record)?;
-                    note(it.time, it.dataset);
-                    Ok::<_, ApiError>(())
-                })?;
-            }
-            Counted::Accounts => {
-                view.try_for_each(&USER, &Query::filter(Expr::All), |record| {
-                    let it: User = stored::parsed(&record)?;
-                    note(it.created_time, it.id);
-                    Ok::<_, ApiError>(())
-                })?;
-            }
+    /// Checks that what is counted is counted in some way. Errors: 404.
+    fn require(&self, counted: &[Counted], way: &str) -> Result<(), ApiError> {
+        if counted.contains(&self.counted) {
+            return Ok(());
         }
-        Ok(found)
+        Err(ApiError::not_found(format!("These metrics are not given {way}")))
     }
 }
+
+/// The path of the date on which a file was published, in the search's documents.
+const PUBLISHED: &str = "published";
 
 /// Length of `2026-01-31`.
 const DAY_LENGTH: usize = 10;
@@ -303,30 +292,22 @@ fn sorted(counts: BTreeMap<String, u64>) -> Vec<[Value; 2]> {
 
 async fn by_subject(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
+    asked.require(&[Counted::Collections, Counted::Datasets], "by subject")?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
+        if asked.counted == Counted::Datasets {
+            let datasets = asked.datasets(view)?.and(asked.counts_on("publicationDate"));
+            let datasets = view.join_keys(&DATASET, &datasets, &"id".into())?;
+            let documents = is_public_dataset().and(Expr::Joined("entity".into(), datasets));
+            return Ok(sorted(counts::of_texts(view, &DOCUMENT, &documents, "fields.subject")?));
+        }
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (_, id) in asked.objects(view)? {
-            let subjects: Vec<String> = match asked.counted {
-                Counted::Collections => {
-                    collections::by_id(view, id)?.map(|it| it.subjects).unwrap_or_default()
-                }
-                _ => subjects_of(view, id)?,
-            };
-            for subject in subjects {
-                *counts.entry(subject).or_default() += 1;
-            }
+        for subject in asked.collections(view)?.into_iter().flat_map(|it| it.subjects) {
+            *counts.entry(subject).or_default() += 1;
         }
         Ok(sorted(counts))
     };
     let rows = call.db().read(Weight::Scan, find).await?;
     table(&call, ["subject", "count"], rows)
-}
-
-fn subjects_of(view: &mut View<'_>, dataset: i64) -> Result<Vec<String>, ApiError> {
-    let Some(dataset) = crate::datasets::by_id(view, dataset)? else { return Ok(Vec::new()) };
-    let Some(released) = &dataset.released else { return Ok(Vec::new()) };
-    let blocks = Value::Object(version::of_dataset(view, &dataset, released.version)?.metadata_blocks);
-    Ok(Metadata(&blocks).many("subject").into_iter().map(str::to_owned).collect())
 }
 
 /// Returns the display name of a type of collections.
@@ -344,11 +325,11 @@ fn category(ty: &str) -> String {
 
 async fn by_category(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
+    asked.require(&[Counted::Collections], "by category")?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (_, id) in asked.objects(view)? {
-            let ty = collections::by_id(view, id)?.map(|it| it.dataverse_type).unwrap_or_default();
-            *counts.entry(category(&ty)).or_default() += 1;
+        for it in asked.collections(view)? {
+            *counts.entry(category(&it.dataverse_type)).or_default() += 1;
         }
         Ok(sorted(counts))
     };
@@ -356,25 +337,58 @@ async fn by_category(call: Call) -> Answer {
     table(&call, ["category", "count"], rows)
 }
 
+/// The number of files by content type, and their size in bytes.
+type ByType = BTreeMap<String, (u64, i64)>;
+
+/// Adds the files of some of the search's documents.
+fn add_types(view: &mut View<'_>, documents: &Expr, types: &mut ByType) -> Result<(), ApiError> {
+    let files = view.join_keys(&DOCUMENT, documents, &"entity".into())?;
+    let files = Expr::Joined("id".into(), files);
+    for (content_type, n) in counts::of_texts(view, &DATA_FILE, &files, "contentType")? {
+        let of_type = files.clone().and(Expr::Is("contentType".into(), content_type.as_str().into()));
+        let sums = types.entry(content_type).or_default();
+        sums.0 += n;
+        sums.1 = sums.1.saturating_add(view.sum(&DATA_FILE, &of_type, &"size".into())?);
+    }
+    Ok(())
+}
+
 /// Answers with the files of released versions by content type, with their number and size.
 async fn by_type(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
-    let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 3]>, ApiError> {
-        let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for (_, id) in asked.objects(view)? {
-            let Some(dataset) = crate::datasets::by_id(view, id)? else { continue };
-            let Some(released) = dataset.released else { continue };
-            let rows = rows::of_version(view, id, released.ordinal)?;
-            for (_, file) in rows::with_files(view, rows)? {
-                let entry = counts.entry(file.content_type).or_default();
-                entry.0 += 1;
-                entry.1 += file.size;
-            }
+    asked.require(&[Counted::Files], "by type")?;
+    let find = move |view: &mut View<'_>| -> Result<ByType, ApiError> {
+        let mut types = ByType::new();
+        let files = asked.files(view)?;
+        add_types(view, &files, &mut types)?;
+        Ok(types)
+    };
+    let types = call.db().read(Weight::Scan, find).await?.into_iter();
+    let rows = types.map(|(content_type, (n, size))| [content_type.into(), n.into(), size.into()]);
+    table(&call, ["contenttype", "count", "size"], rows.collect())
+}
+
+/// Answers with the same at the end of each month in which files were published.
+async fn by_type_and_month(call: Call) -> Answer {
+    let asked = Asked::of(&call)?;
+    asked.require(&[Counted::Files], "by type")?;
+    let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 4]>, ApiError> {
+        let files = asked.files(view)?;
+        let days = counts::of_texts(view, &DOCUMENT, &files, PUBLISHED)?.into_keys();
+        let months: BTreeSet<String> = days.filter_map(|it| Some(it.get(..7)?.to_owned())).collect();
+        let (mut types, mut rows) = (ByType::new(), Vec::new());
+        for month in months {
+            let of_month = files.clone().and(Expr::Prefix(PUBLISHED.into(), month.clone()));
+            add_types(view, &of_month, &mut types)?;
+            let row = |(content_type, sums): (&String, &(u64, i64))| {
+                [month.as_str().into(), content_type.as_str().into(), sums.0.into(), sums.1.into()]
+            };
+            rows.extend(types.iter().map(row));
         }
-        Ok(counts.into_iter().map(|(ty, (n, size))| [ty.into(), n.into(), size.into()]).collect())
+        Ok(rows)
     };
     let rows = call.db().read(Weight::Scan, find).await?;
-    table(&call, ["contenttype", "count", "size"], rows)
+    table(&call, ["date", "contenttype", "count", "size"], rows)
 }
 
 /// Answers with the tree of published collections, without those hidden from the caller.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use pinakes_store::{Expr, Query, View};
+use pinakes_store::{Expr, JoinKeys, Query, View};
 
 use crate::asker::{self, Asker};
 use crate::collections::{self, COLLECTION, Collection};
@@ -137,6 +137,18 @@ impl<'a> AtMany<'a> {
             None => may(view, self.asker, place, self.permission),
         }
     }
+}
+
+/// Returns the numbers of the objects on which the caller holds one of the permissions by grants on the object itself.
+pub(crate) fn objects_with(
+    view: &mut View<'_>,
+    asker: &Asker,
+    permissions: &[Permission],
+) -> Result<JoinKeys, ApiError> {
+    let mut names = asker::own_names(asker);
+    names.extend(membership::of(view, asker)?);
+    let roles = roles::with_any_of(view, permissions)?;
+    grants::objects_of(view, &names, &roles)
 }
 
 /// Returns the collections in which the caller holds a permission, or any permission, by assignments to them or to

@@ -29,13 +29,7 @@ impl Around {
 
     /// Returns it for one of all versions of a dataset, which are given with the newest first.
     pub(crate) fn among(all: &[Version], version: &Version) -> Self {
-        let published = all
-            .iter()
-            .rev()
-            .filter(|it| it.state != State::Draft)
-            .filter_map(|it| Some((it.ordinal, it.release_time.as_deref()?.get(..10)?.to_owned())))
-            .collect();
-        Self { version: version.clone(), published }
+        Self { version: version.clone(), published: publications(all) }
     }
 
     /// Reads it for a version that is already in memory.
@@ -52,6 +46,12 @@ impl Around {
         let embargo = file.embargo.as_ref().map(|it| it.date.as_str());
         Some(embargo.map_or(published, |it| it.max(published)))
     }
+}
+
+/// Returns the ordinal and the date of each publication, the oldest first, of versions of which the newest is first.
+pub(crate) fn publications(newest_first: &[Version]) -> Vec<(i64, String)> {
+    let published = newest_first.iter().rev().filter(|it| it.state != State::Draft);
+    published.filter_map(|it| Some((it.ordinal, it.release_time.as_deref()?.get(..10)?.to_owned()))).collect()
 }
 
 /// Returns the display name of the original format of a table, from its media type.

@@ -16,10 +16,16 @@ pub(crate) static DATA_FILE: Kind = Kind {
         Column::one("creator", Type::Integer),
         Column::one("size", Type::Integer),
         Column::at("original_size", "original.size", Type::Integer),
+        Column::one("contentType", Type::Text),
+        Column::one("createdMs", Type::Integer),
+        Column::one("downloads", Type::Integer),
+        Column::at("embargo_date", "embargo.date", Type::Text),
+        Column::at("retention_date", "retention.date", Type::Text),
+        Column::many("tags", Type::Text),
     ],
     indexes: &[Index::on(&["dataset"]), Index::unique(&["pid"]), Index::on(&["creator"])],
     search: Search::Declared,
-    joins: &["dataset"],
+    joins: &["id", "dataset"],
     identifiers: &[
         Identifier { scheme: pinakes_blobs::SCHEME, path: "blob" },
         Identifier { scheme: pinakes_blobs::SCHEME, path: "original.blob" },
@@ -35,8 +41,12 @@ pub(crate) static ROW: Kind = Kind {
         Column::one("since", Type::Integer),
         Column::one("until", Type::Integer),
         Column::one("label", Type::Text),
+        Column::one("directory", Type::Text),
+        Column::one("description", Type::Text),
+        Column::one("restricted", Type::Boolean),
         Column::one("openPath", Type::Text),
         Column::one("openSum", Type::Text),
+        Column::many("categories", Type::Text),
     ],
     indexes: &[
         Index::unique(&["openPath"]),
@@ -46,6 +56,8 @@ pub(crate) static ROW: Kind = Kind {
         Index::on(&["dataset", "until"]),
         Index::on(&["file"]),
     ],
+    search: Search::Declared,
+    joins: &["file"],
     ..Kind::named("dataverse_filerow")
 };
 

@@ -1,13 +1,13 @@
 //! The files of a version: pages of them, counts, sizes, folders (section 4.3 of the contract).
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
 use super::kinds::{DataFile, Row};
-use super::{Around, Found, file_json, rows};
+use super::selection::{Bytes, Filter, Order, Selection};
+use super::{Around, Found, downloadable, file_json};
 use crate::app::Call;
 use crate::asker::Asker;
 use crate::datasets::show::{require_files, text_answer, window, with_version};
@@ -29,108 +29,16 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/dirindex", folders)
 }
 
-/// Filter of files.
-#[derive(Debug, Clone, Default)]
-struct Filter {
-    content_type: Option<String>,
-    access: Option<String>,
-    category: Option<String>,
-    tag: Option<String>,
-    text: Option<String>,
-    today: String,
-}
-
-const ACCESSES: [&str; 5] =
-    ["Public", "Restricted", "EmbargoedThenRestricted", "EmbargoedThenPublic", "RetentionPeriodExpired"];
-
-impl Filter {
-    fn of(call: &Call) -> Result<Self, ApiError> {
-        let text = |name: &str| call.query.filled(name).map(str::to_owned);
-        let access = text("accessStatus");
-        if let Some(access) = access.as_ref().filter(|it| !ACCESSES.contains(&it.as_str())) {
-            return Err(ApiError::bad_request(format!("Invalid access status: {access}")));
-        }
-        Ok(Self {
-            content_type: text("contentType"),
-            access,
-            category: text("categoryName"),
-            tag: text("tabularTagName"),
-            text: text("searchText").map(|it| it.to_lowercase()),
-            today: clock::date(call.app.now_ms()),
-        })
-    }
-
-    fn is_empty(&self) -> bool {
-        self.content_type.is_none()
-            && self.access.is_none()
-            && self.category.is_none()
-            && self.tag.is_none()
-            && self.text.is_none()
-    }
-
-    fn takes(&self, row: &Row, file: &DataFile) -> bool {
-        self.content_type.as_ref().is_none_or(|it| *it == file.content_type)
-            && self.access.as_ref().is_none_or(|it| *it == access_of(row, file, &self.today))
-            && self.category.as_ref().is_none_or(|it| row.categories.contains(it))
-            && self.tag.as_ref().is_none_or(|it| file.tags.contains(it))
-            && self.text.as_ref().is_none_or(|it| {
-                row.label.to_lowercase().contains(it) || row.description.to_lowercase().contains(it)
-            })
-    }
-}
-
-fn access_of(row: &Row, file: &DataFile, today: &str) -> &'static str {
-    if file.retention.as_ref().is_some_and(|it| it.date.as_str() < today) {
-        return "RetentionPeriodExpired";
-    }
-    let is_embargoed = file.embargo.as_ref().is_some_and(|it| today < it.date.as_str());
-    match (is_embargoed, row.restricted) {
-        (true, true) => "EmbargoedThenRestricted",
-        (true, false) => "EmbargoedThenPublic",
-        (false, true) => "Restricted",
-        (false, false) => "Public",
-    }
-}
-
-fn sort(files: &mut [(Row, DataFile)], order: &str) -> Result<(), ApiError> {
-    match order {
-        "NameAZ" => files.sort_by(|a, b| a.0.label.cmp(&b.0.label)),
-        "NameZA" => files.sort_by(|a, b| b.0.label.cmp(&a.0.label)),
-        "Newest" => files.sort_by_key(|it| (Reverse(it.1.created_ms), Reverse(it.1.id))),
-        "Oldest" => files.sort_by_key(|it| (it.1.created_ms, it.1.id)),
-        "Size" => files.sort_by_key(|it| it.1.size),
-        "Type" => files.sort_by(|a, b| (&a.1.content_type, &a.0.label).cmp(&(&b.1.content_type, &b.0.label))),
-        other => return Err(ApiError::bad_request(format!("Invalid order criteria: {other}"))),
-    }
-    Ok(())
-}
-
 async fn list(call: Call) -> Answer {
-    let filter = Filter::of(&call)?;
-    let order = call.query.filled("orderCriteria").unwrap_or("NameAZ").to_owned();
-    sort(&mut [], &order)?;
+    let (filter, order) = (Filter::of(&call)?, Order::of(&call)?);
     let (limit, offset) = window(&call)?;
-    let (skip, limit) = (offset.unsigned_abs(), limit.map_or(u64::MAX, i64::unsigned_abs));
+    let (skip, limit) = (offset.unsigned_abs(), limit.map(i64::unsigned_abs));
     let read = move |view: &mut View<'_>, asker: &Asker, dataset: &Dataset, version: &Version| {
         require_files(view, asker, dataset, version)?;
         let around = Around::with(view, dataset, version.clone())?;
-        let (n_all, page) = match filter.is_empty() && order == "NameAZ" && limit != u64::MAX {
-            // Only the page is read.
-            true => {
-                let n_all = super::n_files(view, dataset.id, version.ordinal)?;
-                let page = rows::page_of_version(view, dataset.id, version.ordinal, skip, limit)?;
-                (n_all, rows::with_files(view, page)?)
-            }
-            false => {
-                let mut all = super::all_of(view, version)?;
-                all.retain(|(row, file)| filter.takes(row, file));
-                sort(&mut all, &order)?;
-                let n_all = all.len() as u64;
-                let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-                let take = usize::try_from(limit).unwrap_or(usize::MAX);
-                (n_all, all.into_iter().skip(skip).take(take).collect())
-            }
-        };
+        let files = Selection::of(view, version, &filter)?;
+        let n_all = files.count(view)?;
+        let page = files.page(view, order, skip, limit)?;
         let page = page.iter().map(|(row, file)| file_json(row, file, &around)).collect();
         Ok((n_all, page))
     };
@@ -141,51 +49,30 @@ async fn list(call: Call) -> Answer {
 async fn counts(call: Call) -> Answer {
     let filter = Filter::of(&call)?;
     let read = move |view: &mut View<'_>, _: &Asker, _: &Dataset, version: &Version| {
-        let mut all = super::all_of(view, version)?;
-        all.retain(|(row, file)| filter.takes(row, file));
-        let mut counts: [BTreeMap<String, u64>; 4] = Default::default();
-        for (row, file) in &all {
-            let mut count =
-                |index: usize, value: &str| *counts[index].entry(value.to_owned()).or_default() += 1;
-            count(0, &file.content_type);
-            row.categories.iter().for_each(|it| count(1, it));
-            file.tags.iter().for_each(|it| count(2, it));
-            count(3, access_of(row, file, &filter.today));
+        let files = Selection::of(view, version, &filter)?;
+        let mut by_access = BTreeMap::new();
+        for (access, filter) in filter.by_access() {
+            let n = Selection::of(view, version, &filter)?.count(view)?;
+            by_access.extend((n != 0).then(|| (access.name(), n)));
         }
-        let shown = |index: usize, name: &str| -> Vec<Value> {
-            counts[index].iter().map(|(value, n)| json!({name: value, "count": n})).collect()
+        let shown = |counts: BTreeMap<String, u64>, name: &str| -> Vec<Value> {
+            counts.into_iter().map(|(value, n)| json!({name: value, "count": n})).collect()
         };
         Ok(json!({
-            "total": all.len(),
-            "perContentType": shown(0, "contentType"),
-            "perCategoryName": shown(1, "categoryName"),
-            "perTabularTagName": shown(2, "tabularTagName"),
-            "perAccessStatus": shown(3, "accessStatus"),
+            "total": files.count(view)?,
+            "perContentType": shown(files.content_types(view)?, "contentType"),
+            "perCategoryName": shown(files.categories(view)?, "categoryName"),
+            "perTabularTagName": shown(files.tags(view)?, "tabularTagName"),
+            "perAccessStatus": shown(by_access, "accessStatus"),
         }))
     };
     envelope::ok(with_version(&call, Weight::Scan, read).await?)
 }
 
 async fn download_size(call: Call) -> Answer {
-    let filter = Filter::of(&call)?;
-    let mode = call.query.filled("mode").unwrap_or("All").to_owned();
-    if !["All", "Original", "Archival"].contains(&mode.as_str()) {
-        return Err(ApiError::bad_request(format!("Invalid mode: {mode}")));
-    }
+    let (filter, of) = (Filter::of(&call)?, Bytes::of(&call)?);
     let read = move |view: &mut View<'_>, _: &Asker, _: &Dataset, version: &Version| {
-        let mut sum = 0;
-        for (row, file) in super::all_of(view, version)? {
-            if !filter.takes(&row, &file) {
-                continue;
-            }
-            let original = file.original.as_ref().map(|it| it.size);
-            sum += match (mode.as_str(), original) {
-                ("All", Some(original)) => file.size + original,
-                ("Original", Some(original)) => original,
-                _ => file.size,
-            };
-        }
-        Ok::<u64, ApiError>(sum)
+        Selection::of(view, version, &filter)?.bytes(view, of)
     };
     let sum = with_version(&call, Weight::Scan, read).await?;
     let text = format!(
@@ -197,7 +84,10 @@ async fn download_size(call: Call) -> Answer {
 
 async fn can_download(call: Call) -> Answer {
     let today = clock::date(call.app.now_ms());
-    let read = move |view: &mut View<'_>, asker: &Asker, _: &Dataset, version: &Version| {
+    let read = move |view: &mut View<'_>, asker: &Asker, dataset: &Dataset, version: &Version| {
+        if let Some(may) = downloadable::any_of_newest(view, asker, dataset, version, &today)? {
+            return Ok(may);
+        }
         for (_, file) in super::all_of(view, version)? {
             if Found::of(view, file)?.may_download(view, asker, &today)? {
                 return Ok(true);
@@ -219,13 +109,12 @@ async fn categories(call: Call) -> Answer {
         let newest = dataset.draft.as_ref().map(|it| it.version);
         let newest = newest.or_else(|| dataset.last.as_ref().map(|it| it.version)).unwrap_or_default();
         let version = version::of_dataset(view, &dataset, newest)?;
-        rows::each_of_version(view, dataset.id, version.ordinal, |row| {
-            for name in row.categories {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
+        let files = Selection::of(view, &version, &Filter::default())?;
+        for name in files.categories(view)?.into_keys() {
+            if !names.contains(&name) {
+                names.push(name);
             }
-        })?;
+        }
         Ok::<_, ApiError>(names)
     };
     envelope::ok(call.db().read(Weight::Scan, read).await?)
@@ -236,7 +125,7 @@ async fn download_count(call: Call) -> Answer {
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
         let version = version::find(view, &asker, &dataset, ":latest", version::Withdrawn::Hidden)?;
-        let sum: u64 = super::all_of(view, &version)?.iter().map(|it| it.1.downloads).sum();
+        let sum = Selection::of(view, &version, &Filter::default())?.downloads(view)?;
         Ok::<_, ApiError>((dataset.id, sum))
     };
     let (id, sum) = call.db().read(Weight::Scan, read).await?;
@@ -252,29 +141,18 @@ async fn folders(call: Call) -> Answer {
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
         let version = version::find(view, &asker, &dataset, &version_text, version::Withdrawn::Hidden)?;
-        let files = super::all_of(view, &version)?;
-        let within = |row: &Row| match folder.as_str() {
-            "" => Some(row.directory.clone()),
-            folder => {
-                let rest = row.directory.strip_prefix(folder)?;
-                if rest.is_empty() { Some(String::new()) } else { rest.strip_prefix('/').map(str::to_owned) }
-            }
-        };
-        let mut below = BTreeMap::new();
-        let mut here = Vec::new();
-        for (row, file) in files {
-            match within(&row) {
-                Some(rest) if rest.is_empty() => here.push((row, file)),
-                Some(rest) => {
-                    *below.entry(rest.split('/').next().unwrap_or_default().to_owned()).or_insert(0_u64) += 1
-                }
-                None => {}
-            }
-        }
+        let files = Selection::of(view, &version, &Filter::default())?;
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let below: BTreeSet<String> = files
+            .directories(view)?
+            .keys()
+            .filter_map(|it| it.strip_prefix(&prefix)?.split('/').next().map(str::to_owned))
+            .collect();
+        let here = files.in_directory(view, &folder)?;
         if below.is_empty() && here.is_empty() {
             return Err(ApiError::not_found(format!("No such folder: {folder}")));
         }
-        Ok(page(dataset.id, &version_text, &folder, below, &here, original))
+        Ok(page(dataset.id, &version_text, &folder, &below, &here, original))
     };
     text_answer("text/html", call.db().read(Weight::Scan, read).await?)
 }
@@ -283,7 +161,7 @@ fn page(
     dataset: i64,
     version: &str,
     folder: &str,
-    below: BTreeMap<String, u64>,
+    below: &BTreeSet<String>,
     here: &[(Row, DataFile)],
     original: bool,
 ) -> String {
@@ -304,7 +182,7 @@ fn page(
         }
         xml.close();
     };
-    for name in below.keys() {
+    for name in below {
         let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         let link = format!("/api/datasets/{dataset}/dirindex/?version={version}&folder={path}");
         line(&link, &format!("{name}/"), [" - ", " - ", " "]);

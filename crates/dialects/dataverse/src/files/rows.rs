@@ -13,6 +13,8 @@ use crate::stored;
 const NAMES: u32 = 100_000;
 /// Numbers that are looked up one by one, before all names are read.
 const TRIED_SINGLY: u32 = 16;
+/// Files that are read in one step.
+pub(super) const STEP_FILES: usize = 512;
 
 /// Returns the condition of the rows of a version.
 pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
@@ -93,7 +95,7 @@ pub(crate) fn data_file(view: &mut View<'_>, id: i64) -> Result<Option<DataFile>
 /// Returns rows with their data files, in order; a row without data file is left out.
 pub(crate) fn with_files(view: &mut View<'_>, rows: Vec<Row>) -> Result<Vec<(Row, DataFile)>, ApiError> {
     let mut all = Vec::with_capacity(rows.len());
-    for some in rows.chunks(512) {
+    for some in rows.chunks(STEP_FILES) {
         let ids: Vec<String> = some.iter().map(|it| it.file.to_string()).collect();
         for (row, record) in some.iter().zip(view.get_many(&DATA_FILE, &ids)?) {
             if let Some(record) = record {

@@ -12,6 +12,7 @@ use crate::blocks::FieldKind;
 use crate::blocks::fields::Metadata;
 use crate::datasets::{self, Dataset, Version, version};
 use crate::error::ApiError;
+use crate::files::json::publications;
 use crate::files::{DataFile, Found, rows, types};
 use crate::search::document::{self, DOCUMENT};
 use crate::search::visible;
@@ -372,6 +373,8 @@ struct Shared {
     source: String,
     /// Ordinals of the versions that are published and not deaccessioned, the newest first.
     released: Vec<i64>,
+    /// The ordinal and the date of each publication, the oldest first.
+    publications: Vec<(i64, String)>,
     released_title: String,
     draft_title: String,
     today: String,
@@ -386,8 +389,11 @@ impl Shared {
         let released = dataset.released.as_ref().map(|it| it.version);
         let draft = dataset.draft.as_ref().map(|it| it.version);
         let (released_title, draft_title) = (title(released)?, title(draft.or(released))?);
+        let all = if dataset.was_released() { version::newest_first(view, dataset)? } else { Vec::new() };
+        let released = all.iter().filter(|it| it.state == datasets::State::Released);
         Ok(Self {
-            released: version::released_ordinals(view, dataset)?,
+            released: released.map(|it| it.ordinal).collect(),
+            publications: publications(&all),
             released_title,
             draft_title,
             paths: paths(view, dataset.owner)?,
@@ -471,6 +477,7 @@ fn file_document(
     text.extend(names.iter().chain(&labels).map(|it| (*it).to_owned()));
     let name = file.original.as_ref().map_or(&row.label, |it| &it.name);
     let title = if is_public { &shared.released_title } else { &shared.draft_title };
+    let published = shared.publications.iter().find(|it| is_public && file.first <= it.0);
     Ok(json!({
         "type": "files",
         "entity": file.id.to_string(),
@@ -482,6 +489,7 @@ fn file_document(
         "name": name,
         "sortName": sort_name(name),
         "date": clock::instant(file.created_ms),
+        "published": published.map(|it| &it.1),
         "public": is_public,
         "seenBy": if is_public { vec![] } else { vec![document::seen_by(dataset.id), document::seen_by(dataset.owner)] },
         "subtree": shared.paths,

@@ -6,6 +6,7 @@ mod answers;
 mod deposits;
 mod details;
 mod every_route;
+mod file_lists;
 mod files;
 mod groups;
 mod harvesting;

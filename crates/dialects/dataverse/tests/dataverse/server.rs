@@ -1,5 +1,7 @@
 //! A server for tests.
 
+use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
@@ -12,6 +14,7 @@ use pinakes_dataverse::moving::MoveParts;
 use pinakes_dataverse::{AdminAccess, Settings};
 use pinakes_http::{Context, Mount, Neighbour, OnBehalf, TenantChoice};
 use pinakes_store::{Catalogue, Kind, Limits, Location, Tenant};
+use pinakes_test_support::exchange;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -161,6 +164,50 @@ impl Server {
             request = request.header("x-dataverse-key", key);
         }
         self.answered(request.header("x-dataverse-unblock-key", UNBLOCK).body(body.into())?).await
+    }
+
+    /// Sends the requests of a file. Returns the answers, each with the request's first line, status and media type.
+    ///
+    /// The first word of a request is one of `callers`, which have API tokens, or `-` for nobody. A second line may say
+    /// what the caller accepts; the rest is the body. `values` replace `{{name}}`.
+    pub(crate) async fn exchanged(
+        &self,
+        case: &Path,
+        callers: &[(&str, &str)],
+        values: &[(&str, i64)],
+    ) -> Result<String, Failure> {
+        let mut out = String::new();
+        for text in exchange::requests(&std::fs::read_to_string(case)?) {
+            let filled = exchange::filled::<String>(&text, |_, name| {
+                let value = values.iter().find(|it| it.0 == name).ok_or("stands for nothing");
+                value.map(|it| it.1.to_string()).map_err(|fault| format!("{name} {fault}"))
+            })?;
+            let (head, mut body) = filled.split_once('\n').unwrap_or((&filled, ""));
+            let [who, method, path] = head.split(' ').collect::<Vec<_>>()[..] else {
+                return Err(format!("no request: {head}").into());
+            };
+            let mut request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header("host", "data.example.org")
+                .header("content-type", "application/json")
+                .header("x-dataverse-unblock-key", UNBLOCK);
+            if who != "-" {
+                let key = callers.iter().find(|it| it.0 == who).ok_or(format!("no caller {who}"))?.1;
+                request = request.header("x-dataverse-key", key);
+            }
+            if let Some((accept, rest)) = body.strip_prefix("Accept: ").and_then(|it| it.split_once('\n')) {
+                request = request.header("accept", accept);
+                body = rest;
+            }
+            let got = self.answered(request.body(Body::from(body.trim_end().to_owned()))?).await?;
+            let media_type =
+                got.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
+            let line = text.lines().next().unwrap_or_default();
+            writeln!(out, "> {line}\n{} {media_type}", got.status.as_str())?;
+            writeln!(out, "{}\n", got.text().trim_end())?;
+        }
+        Ok(out)
     }
 
     pub(crate) async fn answered(&self, request: Request) -> Result<Got, Failure> {

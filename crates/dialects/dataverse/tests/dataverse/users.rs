@@ -4,12 +4,10 @@
 //! The first word is the caller: the superuser `root`, or `fiona`, `gast` or `greta`. A second line may say what the caller
 //! accepts; the rest is the body. `{{gast}}` is the number of that user, `{{file}}` that of a file of `fiona`.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use axum::body::Body;
-use axum::extract::Request;
-use pinakes_test_support::{exchange, golden};
+use pinakes_test_support::golden;
 use serde_json::json;
 
 use crate::server::{Failure, Server};
@@ -21,7 +19,8 @@ async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
     for name in ["fiona", "gast", "greta"] {
         keys.push((name, server.user(name).await?));
     }
-    let key_of = |name: &str| keys.iter().find(|it| it.0 == name).map_or("", |it| it.1.as_str());
+    let callers: Vec<(&str, &str)> = keys.iter().map(|it| (it.0, it.1.as_str())).collect();
+    let key_of = |name: &str| callers.iter().find(|it| it.0 == name).map_or("", |it| it.1);
     let (dataset, pid) = server.dataset(key_of("fiona"), "tides").await?;
     let add = format!("/api/datasets/{dataset}/add");
     let got = server.upload(key_of("fiona"), &add, "a.txt", b"high", &json!({})).await?.json();
@@ -39,33 +38,10 @@ async fn administrators_see_what_users_left_behind() -> Result<(), Failure> {
     server.json(key_of("fiona"), "POST", "/api/dataverses/tides/assignments", &role).await?;
     let got = server.upload(key_of("greta"), &add, "b.txt", b"low", &json!({})).await?;
     assert!(got.status.is_success(), "{}", got.text());
-    let gast = server.get(key_of("gast"), "/api/users/:me").await?.json()["data"]["id"].to_string();
+    let gast = server.get(key_of("gast"), "/api/users/:me").await?.json();
+    let gast = gast["data"]["id"].as_i64().ok_or("no number of a user")?;
 
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/users.http");
-    let mut out = String::new();
-    for text in exchange::requests(&std::fs::read_to_string(&case)?) {
-        let filled = exchange::filled::<String>(&text, |_, name| match name {
-            "gast" => Ok(gast.clone()),
-            "file" => Ok(file.to_string()),
-            other => Err(format!("{other} stands for nothing")),
-        })?;
-        let (head, mut body) = filled.split_once('\n').unwrap_or((&filled, ""));
-        let [who, method, path] = head.split(' ').collect::<Vec<_>>()[..] else {
-            return Err(format!("no request: {head}").into());
-        };
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("x-dataverse-key", key_of(who))
-            .header("x-dataverse-unblock-key", "unblocked");
-        if let Some((accept, rest)) = body.strip_prefix("Accept: ").and_then(|it| it.split_once('\n')) {
-            request = request.header("accept", accept);
-            body = rest;
-        }
-        let got = server.answered(request.body(Body::from(body.trim_end().to_owned()))?).await?;
-        let media_type = got.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
-        writeln!(out, "> {}\n{} {media_type}", text.lines().next().unwrap_or_default(), got.status.as_str())?;
-        writeln!(out, "{}\n", got.text().replace(&pid, "PID").trim_end())?;
-    }
-    Ok(golden::compare(&case.with_extension("out"), &out)?)
+    let out = server.exchanged(&case, &callers, &[("gast", gast), ("file", file)]).await?;
+    Ok(golden::compare(&case.with_extension("out"), &out.replace(&pid, "PID"))?)
 }
