@@ -7,34 +7,32 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
+use crate::ordered_hashes::OrderedHashes;
+
 /// A set of texts, of any number, for [`crate::Expr::Joined`].
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct JoinKeys {
-    /// Their hashes, in order.
-    pub(crate) hashes: Arc<Vec<i64>>,
+    pub(crate) hashes: Arc<OrderedHashes>,
 }
 
 impl JoinKeys {
-    pub(crate) fn of(mut hashes: Vec<i64>) -> Self {
-        // Runs that are in order already are merged.
-        hashes.sort();
-        hashes.dedup();
-        Self { hashes: Arc::new(hashes) }
+    pub(crate) fn of(hashes: Vec<i64>) -> Self {
+        Self { hashes: Arc::new(OrderedHashes::of(hashes)) }
     }
 
     /// Returns whether a text is one of them.
     pub fn has(&self, text: &str) -> bool {
-        self.hashes.binary_search(&join_hash(text)).is_ok()
+        self.hashes.position(join_hash(text)).is_some()
     }
 
     /// Returns their number.
     pub fn len(&self) -> usize {
-        self.hashes.len()
+        self.hashes.as_slice().len()
     }
 
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
+        self.hashes.as_slice().is_empty()
     }
 }
 

@@ -3,7 +3,6 @@
 //! records reads two sorted lists.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -17,6 +16,14 @@ impl View<'_> {
     /// Returns the texts at a path of the records that satisfy a condition. They are read from the search index if the
     /// kind is joined by the path, otherwise from bodies.
     pub fn join_keys(&mut self, kind: &'static Kind, filter: &Expr, path: &Path) -> Result<JoinKeys> {
+        if let Expr::Joined(joined, keys) = filter
+            && joined == path
+            && kind.is_id(path)
+            && self.count(kind, filter)? == keys.len() as u64
+        {
+            // Each of the ids that were asked for is there.
+            return Ok(keys.clone());
+        }
         let query = Query::filter(filter.clone());
         let scan = Scan::of(self, kind, &query)?;
         if let Some(hashes) = scan.by_index_alone(self, |_, found| found.join_keys(path))? {
@@ -30,8 +37,8 @@ impl View<'_> {
     /// Returns the records that satisfy a condition as owners, each by its text at a path.
     pub fn owners(&mut self, kind: &'static Kind, filter: &Expr, path: &Path) -> Result<Owners> {
         let hashes = self.join_keys(kind, filter, path)?.hashes;
-        let n_owners = u32::try_from(hashes.len()).unwrap_or(u32::MAX);
-        Ok(Owners { hashes: Arc::unwrap_or_clone(hashes), numbers: (0..n_owners).collect(), n_owners })
+        let n_owners = u32::try_from(hashes.as_slice().len()).unwrap_or(u32::MAX);
+        Ok(Owners { hashes, numbers: (0..n_owners).collect(), n_owners })
     }
 
     /// Returns the same owners by the texts at `path` of the records that name one of them at `link`, which holds one

@@ -61,6 +61,7 @@ mod marks;
 mod members;
 mod memory;
 mod narrow;
+mod ordered_hashes;
 mod owners;
 mod pace;
 mod parts;

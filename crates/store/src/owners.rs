@@ -1,18 +1,20 @@
 //! Records by which others are counted, and what is taken of the bodies of these.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use crate::Path;
 use crate::eval::any_value;
 use crate::join_keys::{join_hash, join_text};
+use crate::ordered_hashes::OrderedHashes;
 
 /// Records by which others are grouped: texts, each with the number of the record that it leads to.
 #[derive(Debug, Clone, Default)]
 pub struct Owners {
-    /// The hashes of the texts, in order.
-    pub(crate) hashes: Vec<i64>,
+    /// The hashes of the texts.
+    pub(crate) hashes: Arc<OrderedHashes>,
     /// The number of the owner for each of them.
     pub(crate) numbers: Vec<u32>,
     pub(crate) n_owners: u32,
@@ -36,12 +38,12 @@ impl Owners {
             is_same
         });
         let (hashes, numbers) = pairs.into_iter().unzip();
-        Self { hashes, numbers, n_owners }
+        Self { hashes: Arc::new(OrderedHashes::in_order(hashes)), numbers, n_owners }
     }
 
     /// Returns the owners that a body names at a path.
     fn named_in(&self, body: &Json, path: &Path) -> BTreeSet<u32> {
-        let number = |hash: i64| self.hashes.binary_search(&hash).ok().map(|at| self.numbers[at]);
+        let number = |hash: i64| self.hashes.position(hash).map(|at| self.numbers[at]);
         join_hashes(body, path).into_iter().filter_map(number).collect()
     }
 
@@ -95,6 +97,6 @@ mod tests {
     #[test]
     fn a_hash_leads_to_one_owner() {
         let owners = Owners::of(vec![(1, 7), (2, 5), (1, 9), (2, 3), (-4, 0)], 10);
-        assert_eq!((owners.hashes, owners.numbers), (vec![-4, 1, 2], vec![0, 7, 3]));
+        assert_eq!((owners.hashes.as_slice(), owners.numbers.as_slice()), (&[-4, 1, 2][..], &[0, 7, 3][..]));
     }
 }

@@ -235,6 +235,10 @@ fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, A
 async fn total(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<u64, ApiError> {
+        if asked.counted == Counted::Files {
+            let files = asked.files(view)?;
+            return Ok(view.count(&DOCUMENT, &files)?);
+        }
         Ok(asked.days(view)?.iter().map(|it| it.1).sum())
     };
     envelope::ok(json!({"count": call.db().read(Weight::Scan, find).await?}))

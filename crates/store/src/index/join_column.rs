@@ -1,9 +1,13 @@
 //! The column of a path by which records are joined, in the order of its hashes.
 
 use super::recent::Measured;
+use super::set::Set;
+use crate::ordered_hashes::OrderedHashes;
 
-/// A list is searched for each hash of another one that is at most one in so many of its size; otherwise both are read.
+/// A column is searched for each of some hashes that are at most one in so many of its own; otherwise it is read.
 const MUCH_LONGER: usize = 16;
+/// Documents that are looked up in one step.
+const STEP: usize = 1_024;
 
 /// The hashes of a column in order, each with a document that has it.
 #[derive(Debug, Default)]
@@ -19,33 +23,32 @@ impl JoinColumn {
         Self { hashes, docs }
     }
 
-    /// Calls `visit` with each document that has one of some hashes, which are in order, and with the hash's position
-    /// among them.
-    pub(super) fn each_with(&self, wanted: &[i64], mut visit: impl FnMut(usize, u32)) {
-        if wanted.len() < self.hashes.len() / MUCH_LONGER {
-            for (at, hash) in wanted.iter().enumerate() {
+    /// Calls `visit` with each document that has one of some hashes, and with the hash's position among them.
+    pub(super) fn each_with(&self, wanted: &OrderedHashes, mut visit: impl FnMut(usize, u32)) {
+        let hashes = wanted.as_slice();
+        if hashes.len() < self.hashes.len() / MUCH_LONGER {
+            for (at, hash) in hashes.iter().enumerate() {
                 let first = self.hashes.partition_point(|it| it < hash);
                 let same = self.hashes[first..].iter().take_while(|it| *it == hash);
                 same.zip(&self.docs[first..]).for_each(|(_, doc)| visit(at, *doc));
             }
             return;
         }
-        let mut at = 0;
-        for (hash, doc) in self.hashes.iter().zip(&self.docs) {
-            while wanted.get(at).is_some_and(|it| it < hash) {
-                at += 1;
-            }
-            match wanted.get(at) {
-                Some(it) if it == hash => visit(at, *doc),
-                Some(_) => {}
-                None => return,
-            }
-        }
+        wanted.each_found(&self.hashes, |at, there| visit(at, self.docs[there]));
     }
 
-    /// Returns each hash, in order, with its document.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, u32)> {
-        self.hashes.iter().copied().zip(self.docs.iter().copied())
+    /// Calls `visit` with each hash of the documents of a set, in order, and its document.
+    pub(super) fn each_of(&self, set: &Set, mut visit: impl FnMut(i64, u32)) {
+        // Whether a document is in the set cannot be foretold, so nothing branches on it before all of a step are known.
+        let mut found = [0; STEP];
+        for (hashes, docs) in self.hashes.chunks(STEP).zip(self.docs.chunks(STEP)) {
+            let mut n_found = 0;
+            for (at, doc) in docs.iter().enumerate() {
+                found[n_found] = at;
+                n_found += usize::from(set.has(*doc));
+            }
+            found[..n_found].iter().for_each(|at| visit(hashes[*at], docs[*at]));
+        }
     }
 }
 
@@ -70,11 +73,20 @@ mod tests {
             let mut expected: Vec<(i64, u32)> =
                 pairs.iter().copied().filter(|it| wanted.contains(&it.0)).collect();
             expected.sort_unstable();
-            let column = JoinColumn::of(pairs);
+            let column = JoinColumn::of(pairs.clone());
+            let mut set = Set::empty(1_000);
+            pairs.iter().filter(|it| it.1 % 3 == 0).for_each(|it| set.insert(it.1));
+            let mut of_set = Vec::new();
+            column.each_of(&set, |hash, doc| of_set.push((hash, doc)));
+            let mut in_order = pairs;
+            in_order.sort_unstable();
+            in_order.retain(|it| set.has(it.1));
+            prop_assert_eq!(of_set, in_order);
             for step in [wanted.len().max(1), 3] {
                 let mut found = Vec::new();
                 for wanted in wanted.chunks(step) {
-                    column.each_with(wanted, |at, doc| found.push((wanted[at], doc)));
+                    let ordered = OrderedHashes::of(wanted.to_vec());
+                    column.each_with(&ordered, |at, doc| found.push((wanted[at], doc)));
                 }
                 found.sort_unstable();
                 prop_assert_eq!(&found, &expected);

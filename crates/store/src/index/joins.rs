@@ -63,17 +63,16 @@ impl Segment<'_> {
         Ok(())
     }
 
-    /// Returns the hashes at a path of the documents of a set, each with its document, in the order of hashes unless
-    /// they are few; `None` if the kind is not joined by the path.
-    fn hashes_of(&self, path: &Path, set: &Set) -> Result<Option<Vec<(i64, u32)>>> {
-        let Some(name) = self.join_name(path) else { return Ok(None) };
-        let mut pairs = Vec::new();
+    /// Calls `visit` with each hash at a path of the documents of a set, and its document: in the order of hashes unless
+    /// they are few. False if the kind is not joined by the path.
+    fn each_hash(&self, path: &Path, set: &Set, mut visit: impl FnMut(i64, u32)) -> Result<bool> {
+        let Some(name) = self.join_name(path) else { return Ok(false) };
         if set.len() * FEW < u64::from(self.n_documents()) {
-            self.each_hash_of(&name, set, |doc, hash| pairs.push((hash, doc)))?;
+            self.each_hash_of(&name, set, |doc, hash| visit(hash, doc))?;
         } else if let Some(column) = self.join_column(path)? {
-            pairs.extend(column.iter().filter(|it| set.has(it.1)));
+            column.each_of(set, visit);
         }
-        Ok(Some(pairs))
+        Ok(true)
     }
 
     /// Returns the number of the owner that each document of a set names at a path, and the documents that name one;
@@ -112,9 +111,13 @@ impl<'s> Found<'s> {
 
     /// Returns the hashes of the texts at a path, in sorted runs for the most part; `None` if the kind is not joined by it.
     pub(crate) fn join_keys(&self, path: &Path) -> Result<Option<Vec<i64>>> {
-        let runs = self.in_segments(|(segment, set)| segment.hashes_of(path, set))?;
+        let runs = self.in_segments(|(segment, set)| {
+            let mut hashes = Vec::with_capacity(set.len() as usize);
+            let is_joined = segment.each_hash(path, set, |hash, _| hashes.push(hash))?;
+            Ok(is_joined.then_some(hashes))
+        })?;
         let Some(runs) = runs else { return Ok(None) };
-        let mut hashes: Vec<i64> = runs.into_iter().flatten().map(|it| it.0).collect();
+        let mut hashes = runs.concat();
         self.tail.iter().for_each(|it| hashes.extend(join_hashes(&it.body, path)));
         Ok(Some(hashes))
     }
@@ -124,9 +127,10 @@ impl<'s> Found<'s> {
     pub(crate) fn owned(&self, owners: &Owners, link: &Path, path: &Path) -> Result<Option<Vec<(i64, u32)>>> {
         let runs = self.in_segments(|(segment, set)| {
             let Some((owner_of, docs)) = segment.owner_of_each(owners, link, set)? else { return Ok(None) };
-            let Some(mut pairs) = segment.hashes_of(path, &docs)? else { return Ok(None) };
-            pairs.iter_mut().for_each(|it| it.1 = owner_of[it.1 as usize]);
-            Ok(Some(pairs))
+            let mut pairs = Vec::with_capacity(docs.len() as usize);
+            let is_joined =
+                segment.each_hash(path, &docs, |hash, doc| pairs.push((hash, owner_of[doc as usize])))?;
+            Ok(is_joined.then_some(pairs))
         })?;
         let Some(runs) = runs else { return Ok(None) };
         let mut pairs = runs.concat();

@@ -118,6 +118,11 @@ fn check(tenant: &Tenant, world: &World, engine: &str) {
                 Expr::And(vec![Expr::Is("size".into(), 2.into()), Expr::Joined("id".into(), keys.clone())]);
             let others = Expr::Not(Box::new(Expr::Joined("id".into(), keys.clone())));
             let n_others = view.count(&BOX, &others)?;
+            // The ids of some that are not all there, and of those that are.
+            let of_boxes = Expr::Joined("id".into(), keys.clone());
+            let there = view.join_keys(&BOX, &of_boxes, &"id".into())?;
+            assert_eq!(there.len() as u64, view.count(&BOX, &of_boxes)?);
+            assert_eq!(view.join_keys(&BOX, &Expr::Joined("id".into(), there.clone()), &"id".into())?, there);
             Ok((found, ids(view, &BOX, Expr::Joined("id".into(), keys))?, ids(view, &BOX, some)?, n_others))
         });
         let boxes = world.ids(0, "id", &boxes);

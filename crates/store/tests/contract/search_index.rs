@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pinakes_store::{
     Catalogue, Direction, End, Expr, Limits, Location, Pattern, Query, StoreError, Tenant, TextQuery, Value,
     matches,
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::engines::{Place, engines, read, sqlite, told_with, write};
 use crate::kinds::{ALL, ITEM};
@@ -158,6 +158,57 @@ fn an_index_that_is_gone_is_made_anew() {
     let place = filled();
     std::fs::remove_dir_all(index_folder(&place)).expect("the index");
     check_opened(&place, N_RECORDS);
+}
+
+/// Returns what the commit of an index says.
+fn meta(folder: &Path) -> Json {
+    serde_json::from_slice(&std::fs::read(folder.join("meta.json")).expect("a commit")).expect("JSON")
+}
+
+fn segments(meta: &mut Json) -> &mut Vec<Json> {
+    meta["segments"].as_array_mut().expect("segments")
+}
+
+/// A server that is killed while it merges segments leaves them all. The next one merges them, though nothing changes.
+#[test]
+fn merges_that_were_broken_off_are_made_up_for() {
+    /// Number of segments below which none are merged.
+    const N_SEGMENTS: u64 = 8;
+    let place = sqlite();
+    let fill_one = |n: u64| {
+        let tenant = place.tenant(ALL);
+        fill(&tenant, n * N_RECORDS, (n + 1) * N_RECORDS);
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    };
+    (0..N_SEGMENTS - 1).for_each(fill_one);
+    let folder = index_folder(&place);
+    // One of them is put aside, so that there are too few to be merged when the last comes.
+    let kept: Vec<(PathBuf, Vec<u8>)> =
+        files(&folder).into_iter().map(|it| (it.clone(), std::fs::read(it).expect("a file"))).collect();
+    let mut all = meta(&folder);
+    assert_eq!(segments(&mut all).len() as u64, N_SEGMENTS - 1);
+    let aside = segments(&mut all).remove(0);
+    std::fs::write(folder.join("meta.json"), all.to_string()).expect("a commit");
+    fill_one(N_SEGMENTS - 1);
+    let mut all = meta(&folder);
+    segments(&mut all).push(aside);
+    assert_eq!(segments(&mut all).len() as u64, N_SEGMENTS);
+    for (file, bytes) in kept {
+        if !file.exists() {
+            std::fs::write(file, bytes).expect("a file");
+        }
+    }
+    std::fs::write(folder.join("meta.json"), all.to_string()).expect("a commit");
+
+    let tenant = place.tenant(ALL);
+    check(&tenant, N_SEGMENTS * N_RECORDS);
+    let begun = Instant::now();
+    while segments(&mut meta(&folder)).len() as u64 == N_SEGMENTS {
+        assert!(begun.elapsed() < WAIT, "the segments are merged");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    check(&tenant, N_SEGMENTS * N_RECORDS);
+    assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
 }
 
 #[test]

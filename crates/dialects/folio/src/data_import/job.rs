@@ -4,7 +4,8 @@
 //! it stopped. Both change in the transaction that stores a batch's records, so they never disagree.
 
 use pinakes_store::{
-    Column, Direction, End, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as StoreValue, View,
+    Column, Direction, End, Expr, Index, Kind, Query, Search, StoreError, Txn, Type, Value as StoreValue,
+    View,
 };
 use serde_json::{Map, Value, json};
 
@@ -32,6 +33,10 @@ pub(crate) static JOB: Kind = Kind {
         Column::at("hidden", "_work.hidden", Type::Boolean),
         Column::at("hasFile", "_work.hasFile", Type::Boolean),
         Column::at("heardAt", "_work.heardAt", Type::Integer),
+        Column::at("profileName", "jobProfileInfo.name", Type::Text),
+        Column::at("firstName", "runBy.firstName", Type::Text),
+        Column::at("lastName", "runBy.lastName", Type::Text),
+        Column::at("total", "progress.total", Type::Integer),
     ],
     indexes: &[
         Index::on(&["hrId"]),
@@ -42,6 +47,7 @@ pub(crate) static JOB: Kind = Kind {
         Index::on(&["completedDate"]),
         Index::on(&["hasFile", "completedDate"]),
     ],
+    search: Search::Declared,
     ..Kind::named("folio_job_execution")
 };
 

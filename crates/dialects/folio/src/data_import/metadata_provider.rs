@@ -2,10 +2,12 @@
 
 mod log;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
-use pinakes_store::{Direction, Expr, Order, Pattern, Query, StoreError, Value as Condition, View, Weight};
+use pinakes_store::{
+    Direction, Expr, Field, Order, Pattern, Query, Record, StoreError, Value as Condition, View, Weight,
+};
 use serde_json::{Map, Value, json};
 
 use crate::data_import::{JOB, Job, children};
@@ -200,19 +202,52 @@ pub(crate) fn with_composite(view: &mut View<'_>, mut job: Job) -> Result<Value,
     Ok(job.shown())
 }
 
-/// Returns the distinct values over the jobs that lists show.
-async fn distinct(call: &Call, value: fn(&Job) -> Option<Value>) -> Result<Vec<Value>, FolioError> {
+/// Returns the jobs that lists show, one for each combination of values at these paths, ordered by the values.
+async fn distinct(call: &Call, paths: &'static [&'static str]) -> Result<Vec<Job>, FolioError> {
     let filter = filter(&QueryText::default())?;
-    let read = move |view: &mut View<'_>| -> Result<Vec<Value>, StoreError> {
-        let mut list: Vec<Value> = Vec::new();
-        view.for_each(&JOB, &Query::filter(filter.clone()), |record| {
-            let found = record.json().ok().and_then(Job::of).and_then(|job| value(&job));
-            list.extend(found.filter(|it| !list.contains(it)));
-            std::ops::ControlFlow::Continue(())
-        })?;
-        Ok(list)
+    let read = move |view: &mut View<'_>| -> Result<Vec<Job>, FolioError> {
+        let mut jobs = Vec::new();
+        for filter in combinations(view, vec![filter.clone()], paths)? {
+            let job = view.first(&JOB, filter)?.as_ref().map(Record::json).transpose()?;
+            jobs.extend(job.and_then(Job::of));
+        }
+        Ok(jobs)
     };
-    Ok(call.db().read(Weight::Scan, read).await?)
+    call.db().read(Weight::Scan, read).await
+}
+
+/// Returns, for each combination of values at the paths, the condition of the jobs that satisfy one of the conditions
+/// and have them.
+fn combinations(
+    view: &mut View<'_>,
+    mut filters: Vec<Expr>,
+    paths: &[&str],
+) -> Result<Vec<Expr>, StoreError> {
+    for path in paths {
+        let mut narrower = Vec::new();
+        for filter in filters {
+            let values = values(view, &filter, path)?.into_iter();
+            let with = |value: Option<String>| value.map_or(Condition::Null, Condition::Text);
+            narrower.extend(values.map(|it| filter.clone().and(Expr::Is((*path).into(), with(it)))));
+        }
+        filters = narrower;
+    }
+    Ok(filters)
+}
+
+/// Returns the different texts at a path of the jobs that satisfy a condition, in order; `None` if a job has none.
+fn values(view: &mut View<'_>, filter: &Expr, path: &str) -> Result<BTreeSet<Option<String>>, StoreError> {
+    let mut values = BTreeSet::new();
+    let pointer = format!("/{}", path.replace('.', "/"));
+    let mut add = |body: &Value| {
+        values.insert(body.pointer(&pointer).and_then(Value::as_str).map(str::to_owned));
+    };
+    let field = Field { path: path.into(), by_day: false };
+    for counted in view.count_values(&JOB, filter, &[field], &mut add)? {
+        values.extend(counted.n_records.keys().filter_map(|it| serde_json::from_str(it).ok()).map(Some));
+        values.extend((counted.n_without != 0).then_some(None));
+    }
+    Ok(values)
 }
 
 fn page(call: &Call, list: Vec<Value>) -> Result<Vec<Value>, FolioError> {
@@ -222,7 +257,9 @@ fn page(call: &Call, list: Vec<Value>) -> Result<Vec<Value>, FolioError> {
 }
 
 async fn profiles(call: Call) -> Answer {
-    let list = distinct(&call, |job| job.0.get("jobProfileInfo").cloned()).await?;
+    let jobs =
+        distinct(&call, &["jobProfileInfo.id", "jobProfileInfo.name", "jobProfileInfo.dataType"]).await?;
+    let list: Vec<Value> = jobs.iter().filter_map(|job| job.0.get("jobProfileInfo").cloned()).collect();
     let total = list.len();
     let list = page(&call, list)?;
     Ok(json_answer(StatusCode::OK, &json!({"jobProfilesInfo": list, "totalRecords": total})))
@@ -237,7 +274,8 @@ async fn users(call: Call) -> Answer {
             "jobUserLastName": run_by.get("lastName"),
         }))
     };
-    let list = distinct(&call, of).await?;
+    let jobs = distinct(&call, &["userId", "runBy.firstName", "runBy.lastName"]).await?;
+    let list: Vec<Value> = jobs.iter().filter_map(of).collect();
     let total = list.len();
     let list = page(&call, list)?;
     Ok(json_answer(StatusCode::OK, &json!({"jobExecutionUsersInfo": list, "totalRecords": total})))
