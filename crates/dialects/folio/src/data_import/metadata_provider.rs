@@ -1,6 +1,7 @@
 //! `/metadata-provider`: lists of jobs, and the results for each record (section 4 of the contract).
 
 mod log;
+mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 

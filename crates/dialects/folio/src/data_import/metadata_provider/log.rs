@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use http::StatusCode;
-use pinakes_store::{Direction, End, Expr, Query, Record, Value as Condition, View, Weight};
+use pinakes_store::{Record, View, Weight};
 use serde_json::{Map, Value, json};
 
+use super::stored::{Batch, Stored, each_batch, is_of_file_alone, some_of_file, with_children};
 use crate::data_import::{JOURNAL, Job, children};
 use crate::platform::app::Call;
 use crate::platform::dates;
@@ -34,117 +35,21 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// One stored entry, with its job and date.
-struct Stored {
-    job: String,
-    date_ms: i64,
-    body: Value,
-}
-
-impl Stored {
-    fn text(&self, name: &str) -> &str {
-        self.body.get(name).and_then(Value::as_str).unwrap_or_default()
-    }
-
-    fn order(&self) -> u64 {
-        self.body.get("o").and_then(Value::as_u64).unwrap_or(0)
-    }
-
-    /// Returns (entity, id, hrid, action, error) of each row.
-    fn rows(&self) -> impl Iterator<Item = [&str; 5]> {
-        let list = self.body.get("j").and_then(Value::as_array).into_iter().flatten();
-        list.map(|row| {
-            [0, 1, 2, 3, 4].map(|at: usize| row.get(at).and_then(Value::as_str).unwrap_or_default())
-        })
-    }
-
-    fn has_error(&self) -> bool {
-        !self.text("e").is_empty()
-    }
-
-    /// Returns whether it is the entry of a record, by the id that came or that was stored.
-    fn is_of(&self, record: &str) -> bool {
-        self.text("i") == record || self.text("s") == record
-    }
-}
-
-/// Reads the entries of a job and of its children.
-fn stored(view: &mut View<'_>, job: &str, errors_only: bool) -> Result<Vec<Stored>, FolioError> {
-    let mut jobs: Vec<Job> = Job::get(view, job)?.into_iter().collect();
-    jobs.extend(children(view, job)?);
-    let mut list = Vec::new();
-    for job in jobs {
-        list.extend(whole(&job));
-        let job = job.id().to_owned();
-        let mut filter = Expr::Is("jobId".into(), job.as_str().into());
-        if errors_only {
-            filter = filter.and(Expr::Is("hasErrors".into(), true.into()));
-        }
-        let query = Query { limit: Some(u64::MAX >> 1), ..Query::filter(filter) }
-            .sorted("order", Direction::Ascending);
-        for record in view.find(&JOURNAL, &query)? {
-            add_entries(&mut list, &job, &record.json()?);
-        }
-    }
-    if errors_only {
-        list.retain(Stored::has_error);
-    }
-    Ok(list)
-}
-
-/// Checks whether the job's entries are exactly those of its file's records, one for each.
-fn is_of_file_alone(job: &Job) -> bool {
-    job.work("source").as_str() == Some("file") && job.work("error").is_null()
-}
-
-/// Reads the entries of the records `from` up to but excluding `to` of such a job; only the journal records that
-/// contain them are read.
-fn some_of_file(view: &mut View<'_>, job: &Job, from: u64, to: u64) -> Result<Vec<Stored>, FolioError> {
-    let position = |order: u64| Condition::Integer(i64::try_from(order).unwrap_or(i64::MAX));
-    let own = |begin: End, end: End| {
-        Expr::Is("jobId".into(), job.id().into()).and(Expr::Range("order".into(), begin, end))
-    };
-    let first = Query::filter(own(End::Open, End::Included(position(from))))
-        .sorted("order", Direction::Descending)
-        .window(0, 1);
-    let first = view.find(&JOURNAL, &first)?.first().map(Record::json).transpose()?;
-    let first = first.and_then(|it| it.get("order").and_then(Value::as_u64)).unwrap_or(0);
-    let batches = own(End::Included(position(first)), End::Excluded(position(to)));
-    let batches = Query { limit: None, ..Query::filter(batches) }.sorted("order", Direction::Ascending);
-    let mut list = Vec::new();
-    for record in view.find(&JOURNAL, &batches)? {
-        add_entries(&mut list, job.id(), &record.json()?);
-    }
-    list.retain(|it| (from..to).contains(&it.order()));
-    Ok(list)
-}
-
 /// Returns the entry of a record that this job, or a child of it, has stored: its position is stored with it.
-fn of_stored(view: &mut View<'_>, job: &Job, record: &str) -> Result<Option<Stored>, FolioError> {
+fn of_stored(view: &mut View<'_>, job: &Job, record: &str) -> Result<Option<Value>, FolioError> {
     let Some(source) = source_storage::get(view, record)? else { return Ok(None) };
     let Some(order) = source.get("order").and_then(Value::as_u64) else { return Ok(None) };
     let of = text_at(&source, "snapshotId").map(|it| Job::get(view, it)).transpose()?.flatten();
     let Some(of) = of.filter(|it| it.id() == job.id() || it.text("parentJobId") == job.id()) else {
         return Ok(None);
     };
-    let list = some_of_file(view, &of, order, order.saturating_add(1))?;
-    Ok(list.into_iter().find(|it| it.is_of(record)))
-}
-
-/// Adds the entries of a batch.
-fn add_entries(list: &mut Vec<Stored>, job: &str, batch: &Value) {
-    let date_ms = batch.get("date").and_then(Value::as_i64).unwrap_or(0);
-    for body in batch.get("entries").and_then(Value::as_array).into_iter().flatten() {
-        list.push(Stored { job: job.to_owned(), date_ms, body: body.clone() });
-    }
-}
-
-/// Returns the reason why a job failed as a whole, as an entry that precedes those of its records.
-fn whole(job: &Job) -> Option<Stored> {
-    let reason = job.work("error").as_str()?;
-    let date_ms = dates::parse_ms(job.text("completedDate")).unwrap_or(0);
-    let body = json!({"i": job.id(), "o": 0, "t": "No content", "e": reason});
-    Some(Stored { job: job.id().to_owned(), date_ms, body })
+    let mut found = None;
+    some_of_file(view, &of, order, order.saturating_add(1), |entry| {
+        if entry.is_of(record) {
+            found.get_or_insert_with(|| shown(&of, entry));
+        }
+    })?;
+    Ok(found)
 }
 
 fn require_job(view: &mut View<'_>, id: &str) -> Result<Job, FolioError> {
@@ -198,7 +103,7 @@ fn add(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
 }
 
 /// Returns the status of an entry with regard to some entities.
-fn status_of(entry: &Stored, entities: &[&str]) -> Option<&'static str> {
+fn status_of(entry: &Stored<'_>, entities: &[&str]) -> Option<&'static str> {
     let rows: Vec<[&str; 5]> = entry.rows().filter(|row| entities.contains(&row[0])).collect();
     let done: Vec<&str> = rows
         .iter()
@@ -224,7 +129,7 @@ fn status_of(entry: &Stored, entities: &[&str]) -> Option<&'static str> {
     }
 }
 
-fn related(entry: &Stored, entity: &str) -> Value {
+fn related(entry: &Stored<'_>, entity: &str) -> Value {
     let rows: Vec<[&str; 5]> = entry.rows().filter(|row| row[0] == entity && !row[1].is_empty()).collect();
     let mut map = Map::new();
     map.extend(status_of(entry, &[entity]).map(|it| ("actionStatus".to_owned(), it.into())));
@@ -243,7 +148,7 @@ fn related(entry: &Stored, entity: &str) -> Value {
 }
 
 /// Lists each holdings record or item separately; if a match has found none and none was made, says so in one element.
-fn related_each(entry: &Stored, entity: &str) -> Vec<Value> {
+fn related_each(entry: &Stored<'_>, entity: &str) -> Vec<Value> {
     let list: Vec<Value> = entry
         .rows()
         .filter(|row| row[0] == entity && (!row[1].is_empty() || !row[4].is_empty()))
@@ -265,20 +170,20 @@ fn related_each(entry: &Stored, entity: &str) -> Vec<Value> {
 
 const MARC: [&str; 3] = ["MARC_BIBLIOGRAPHIC", "MARC_HOLDINGS", "MARC_AUTHORITY"];
 
-/// Returns an entry in the form of `/jobLogEntries`.
-fn shown(entry: &Stored) -> Value {
+/// Returns an entry of a job in the form of `/jobLogEntries`.
+fn shown(job: &Job, entry: &Stored<'_>) -> Value {
     let mut map = Map::new();
-    map.insert("jobExecutionId".into(), entry.job.as_str().into());
-    map.insert("incomingRecordId".into(), entry.text("i").into());
-    map.insert("sourceRecordId".into(), entry.text("s").into());
-    map.insert("sourceRecordOrder".into(), entry.order().to_string().into());
-    map.insert("error".into(), entry.text("e").into());
-    if !entry.text("w").is_empty() {
-        map.insert("warning".into(), entry.text("w").into());
+    map.insert("jobExecutionId".into(), job.id().into());
+    map.insert("incomingRecordId".into(), (*entry.incoming_id.0).into());
+    map.insert("sourceRecordId".into(), (*entry.source_id.0).into());
+    map.insert("sourceRecordOrder".into(), entry.order.to_string().into());
+    map.insert("error".into(), (*entry.error.0).into());
+    if !entry.warning.0.is_empty() {
+        map.insert("warning".into(), (*entry.warning.0).into());
     }
-    map.insert("sourceRecordTitle".into(), entry.text("t").into());
-    if !entry.text("y").is_empty() {
-        map.insert("sourceRecordType".into(), entry.text("y").into());
+    map.insert("sourceRecordTitle".into(), (*entry.title.0).into());
+    if !entry.record_type.0.is_empty() {
+        map.insert("sourceRecordType".into(), (*entry.record_type.0).into());
     }
     let status = status_of(entry, &MARC).unwrap_or("DISCARDED");
     map.insert("sourceRecordActionStatus".into(), status.into());
@@ -293,14 +198,118 @@ fn shown(entry: &Stored) -> Value {
     Value::Object(map)
 }
 
+/// What entries are sorted by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Order(u64),
+    Status(&'static str),
+    Text(String),
+}
+
+/// Returns the function that takes the key from an entry. Errors: 400 for a name that entries are not sorted by.
+fn key_of(sort: &str) -> Result<fn(&Stored<'_>) -> Key, FolioError> {
+    fn status(entry: &Stored<'_>, entities: &[&str]) -> Key {
+        Key::Status(status_of(entry, entities).unwrap_or_default())
+    }
+    Ok(match sort {
+        "source_record_order" => |it| Key::Order(it.order),
+        "source_record_title" => |it| Key::Text(it.title.0.to_lowercase()),
+        "source_record_action_status" => |it| status(it, &MARC),
+        "instance_action_status" => |it| status(it, &["INSTANCE"]),
+        "holdings_action_status" => |it| status(it, &["HOLDINGS"]),
+        "item_action_status" => |it| status(it, &["ITEM"]),
+        "authority_action_status" => |it| status(it, &["AUTHORITY"]),
+        "source_record_type" => |it| Key::Text(it.record_type.0.to_string()),
+        "error" => |it| Key::Text(it.error.0.to_string()),
+        other if other.ends_with("_action_status") => |_| Key::Order(0),
+        other => {
+            return Err(FolioError::bad_request(format!(
+                "sortBy {other:?} is no field that entries are sorted by"
+            )));
+        }
+    })
+}
+
+/// The entries that a request selects, and their order.
+struct Selection {
+    errors_only: bool,
+    /// Entities of which an entry tells one; empty for any.
+    entities: &'static [&'static str],
+    key: fn(&Stored<'_>) -> Key,
+    is_descending: bool,
+}
+
+/// Where an entry is stored.
+struct Place {
+    job: usize,
+    /// The id of the batch's record; empty for the reason why a job failed.
+    batch: String,
+    /// The position in the batch.
+    at: usize,
+}
+
+/// Entries are sorted, and those behind the page are dropped, when there are so many, or twice as many as the page needs.
+const SORTED_ENTRIES: usize = 4_096;
+
+impl Selection {
+    fn takes(&self, entry: &Stored<'_>) -> bool {
+        let is_asked = |row: [&str; 5]| self.entities.contains(&row[0]) && row[3] != "NON_MATCH";
+        (!self.errors_only || !entry.error.0.is_empty())
+            && (self.entities.is_empty() || entry.rows().any(is_asked))
+    }
+
+    /// Returns a page of entries in the form of answers, and the number of all. All are looked at, but no more of them
+    /// is kept than the page needs.
+    fn page(
+        &self,
+        view: &mut View<'_>,
+        jobs: &[Job],
+        offset: usize,
+        limit: usize,
+    ) -> Result<(Vec<Value>, usize), FolioError> {
+        let n_needed = offset.saturating_add(limit);
+        let mut found: Vec<(Key, usize, Place)> = Vec::new();
+        let keep_first = |found: &mut Vec<(Key, usize, Place)>| {
+            found.sort_unstable_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+            if self.is_descending {
+                found.reverse();
+            }
+            found.truncate(n_needed);
+        };
+        let mut n_all = 0;
+        each_batch(view, jobs, self.errors_only, |job, batch_id, batch| {
+            for (at, entry) in batch.entries.iter().enumerate().filter(|it| self.takes(it.1)) {
+                let place = Place { job, batch: batch_id.to_owned(), at };
+                found.push(((self.key)(entry), n_all, place));
+                n_all += 1;
+            }
+            if SORTED_ENTRIES.max(n_needed.saturating_mul(2)) <= found.len() {
+                keep_first(&mut found);
+            }
+        })?;
+        keep_first(&mut found);
+        let mut page = Vec::new();
+        let mut record: Option<Record> = None;
+        for (_, _, place) in found.iter().skip(offset) {
+            let job = &jobs[place.job];
+            if record.as_ref().is_none_or(|it| it.id != place.batch) {
+                record = if place.batch.is_empty() { None } else { view.get(&JOURNAL, &place.batch)? };
+            }
+            let batch = match &record {
+                Some(record) => Some(Batch::of(record)?),
+                None => Batch::of_whole(job),
+            };
+            page.extend(batch.and_then(|it| Some(shown(job, it.entries.get(place.at)?))));
+        }
+        Ok((page, n_all))
+    }
+}
+
 async fn entries(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 100)?);
-    let sort = call.query.get("sortBy").unwrap_or("source_record_order").to_owned();
-    let is_descending = call.query.get("order").is_some_and(|it| it.eq_ignore_ascii_case("desc"));
-    let errors_only = call.query.is_true("errorsOnly");
-    let entity = call.query.get("entityType").unwrap_or("ALL").to_owned();
-    let entities: &[&str] = match entity.as_str() {
+    let sort = call.query.get("sortBy").unwrap_or("source_record_order");
+    let entities: &[&str] = match call.query.get("entityType").unwrap_or("ALL") {
         "ALL" => &[],
         "MARC" => &MARC,
         "INSTANCE" => &["INSTANCE"],
@@ -311,24 +320,10 @@ async fn entries(call: Call) -> Answer {
         "INVOICE" => &["INVOICE"],
         other => return Err(FolioError::bad_request(format!("entityType {other:?} is not known"))),
     };
-    let key: fn(&Stored) -> String = match sort.as_str() {
-        "source_record_order" => |it| format!("{:020}", it.order()),
-        "source_record_title" => |it| it.text("t").to_lowercase(),
-        "source_record_action_status" => |it| status_of(it, &MARC).unwrap_or_default().to_owned(),
-        "instance_action_status" => |it| status_of(it, &["INSTANCE"]).unwrap_or_default().to_owned(),
-        "holdings_action_status" => |it| status_of(it, &["HOLDINGS"]).unwrap_or_default().to_owned(),
-        "item_action_status" => |it| status_of(it, &["ITEM"]).unwrap_or_default().to_owned(),
-        "authority_action_status" => |it| status_of(it, &["AUTHORITY"]).unwrap_or_default().to_owned(),
-        "source_record_type" => |it| it.text("y").to_owned(),
-        "error" => |it| it.text("e").to_owned(),
-        other if other.ends_with("_action_status") => |_| String::new(),
-        other => {
-            return Err(FolioError::bad_request(format!(
-                "sortBy {other:?} is no field that entries are sorted by"
-            )));
-        }
-    };
+    let is_descending = call.query.get("order").is_some_and(|it| it.eq_ignore_ascii_case("desc"));
+    let errors_only = call.query.is_true("errorsOnly");
     let is_plain = sort == "source_record_order" && !errors_only && entities.is_empty();
+    let selection = Selection { errors_only, entities, key: key_of(sort)?, is_descending };
     let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let job = require_job(view, &id)?;
@@ -336,23 +331,18 @@ async fn entries(call: Call) -> Answer {
             let total = job.work_number("order");
             let (begin, end) = (offset.min(total), offset.saturating_add(limit).min(total));
             let (from, to) = if is_descending { (total - end, total - begin) } else { (begin, end) };
-            let mut list = if from < to { some_of_file(view, &job, from, to)? } else { Vec::new() };
-            if is_descending {
-                list.reverse();
+            let mut page = Vec::new();
+            if from < to {
+                some_of_file(view, &job, from, to, |entry| page.push(shown(&job, entry)))?;
             }
-            return Ok(json!({"entries": list.iter().map(shown).collect::<Vec<_>>(), "totalRecords": total}));
+            if is_descending {
+                page.reverse();
+            }
+            return Ok(json!({"entries": page, "totalRecords": total}));
         }
-        let (offset, limit) = (at(offset), at(limit));
-        let mut list = stored(view, &id, errors_only)?;
-        if !entities.is_empty() {
-            list.retain(|it| it.rows().any(|row| entities.contains(&row[0]) && row[3] != "NON_MATCH"));
-        }
-        list.sort_by_cached_key(key);
-        if is_descending {
-            list.reverse();
-        }
-        let page: Vec<Value> = list.iter().skip(offset).take(limit).map(shown).collect();
-        Ok(json!({"entries": page, "totalRecords": list.len()}))
+        let jobs = with_children(view, &id)?;
+        let (page, total) = selection.page(view, &jobs, at(offset), at(limit))?;
+        Ok(json!({"entries": page, "totalRecords": total}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
@@ -361,11 +351,16 @@ async fn entry(call: Call) -> Answer {
     let (id, record) = (call.uuid_param("id")?, call.uuid_param("recordId")?);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let job = require_job(view, &id)?;
-        let found = match of_stored(view, &job, &record)? {
-            Some(found) => Some(found),
-            None => stored(view, &id, false)?.into_iter().find(|it| it.is_of(&record)),
-        };
-        found.as_ref().map(shown).ok_or_else(|| {
+        let mut found = of_stored(view, &job, &record)?;
+        if found.is_none() {
+            let jobs = with_children(view, &id)?;
+            each_batch(view, &jobs, false, |job, _, batch| {
+                if let Some(entry) = batch.entries.iter().find(|it| it.is_of(&record)) {
+                    found.get_or_insert_with(|| shown(&jobs[job], entry));
+                }
+            })?;
+        }
+        found.ok_or_else(|| {
             FolioError::not_found(format!(
                 "Record with id '{record}' was not found in the log of the job '{id}'"
             ))
@@ -374,34 +369,41 @@ async fn entry(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
+/// Returns the journal records of an entry.
+fn journal_records(job: &Job, date_ms: i64, entry: &Stored<'_>) -> Vec<Value> {
+    let record = |(at, [entity, entity_id, hrid, action, error]): (usize, [&str; 5])| {
+        let is_bad = !error.is_empty();
+        let mut map = Map::new();
+        map.insert("id".into(), row_id(&entry.incoming_id.0, at).into());
+        map.insert("jobExecutionId".into(), job.id().into());
+        map.insert("sourceId".into(), (*entry.incoming_id.0).into());
+        map.insert("sourceRecordOrder".into(), entry.order.into());
+        map.insert("entityType".into(), entity.into());
+        for (name, text) in [("entityId", entity_id), ("entityHrId", hrid), ("error", error)] {
+            if !text.is_empty() {
+                map.insert(name.into(), text.into());
+            }
+        }
+        map.insert("actionType".into(), action.into());
+        map.insert("actionStatus".into(), if is_bad { "ERROR" } else { "COMPLETED" }.into());
+        map.insert("title".into(), (*entry.title.0).into());
+        map.insert("actionDate".into(), dates::rmb(date_ms).into());
+        Value::Object(map)
+    };
+    entry.rows().enumerate().map(record).collect()
+}
+
 async fn journal(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let sort = call.query.get("sortBy").unwrap_or("source_record_order").to_owned();
     let is_descending = call.query.get("order").is_some_and(|it| it.eq_ignore_ascii_case("desc"));
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         require_job(view, &id)?;
+        let jobs = with_children(view, &id)?;
         let mut list = Vec::new();
-        for entry in stored(view, &id, false)? {
-            for (at, [entity, entity_id, hrid, action, error]) in entry.rows().enumerate() {
-                let is_bad = !error.is_empty();
-                let mut map = Map::new();
-                map.insert("id".into(), row_id(entry.text("i"), at).into());
-                map.insert("jobExecutionId".into(), entry.job.as_str().into());
-                map.insert("sourceId".into(), entry.text("i").into());
-                map.insert("sourceRecordOrder".into(), entry.order().into());
-                map.insert("entityType".into(), entity.into());
-                for (name, text) in [("entityId", entity_id), ("entityHrId", hrid), ("error", error)] {
-                    if !text.is_empty() {
-                        map.insert(name.into(), text.into());
-                    }
-                }
-                map.insert("actionType".into(), action.into());
-                map.insert("actionStatus".into(), if is_bad { "ERROR" } else { "COMPLETED" }.into());
-                map.insert("title".into(), entry.text("t").into());
-                map.insert("actionDate".into(), dates::rmb(entry.date_ms).into());
-                list.push(Value::Object(map));
-            }
-        }
+        each_batch(view, &jobs, false, |job, _, batch| {
+            list.extend(batch.entries.iter().flat_map(|it| journal_records(&jobs[job], batch.date, it)));
+        })?;
         let name = match sort.as_str() {
             "action_type" => "actionType",
             "action_status" => "actionStatus",
