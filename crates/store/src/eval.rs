@@ -138,7 +138,7 @@ pub(crate) fn each_text(body: &Json, path: &Path, mut visit: impl FnMut(&str)) {
 }
 
 /// Calls `test` with each list at the path itself.
-fn any_list(at: &Json, steps: &[String], test: &mut impl FnMut(&[Json]) -> bool) -> bool {
+pub(crate) fn any_list(at: &Json, steps: &[String], test: &mut impl FnMut(&[Json]) -> bool) -> bool {
     match (at, steps) {
         (Json::Array(list), []) => test(list),
         (Json::Object(map), [step, rest @ ..]) => map.get(step).is_some_and(|it| any_list(it, rest, test)),

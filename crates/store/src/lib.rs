@@ -97,6 +97,7 @@ mod word;
 pub use budget::{Budget, Held};
 pub use catalogue::{Catalogue, Location};
 pub use copy::{Copied, CopiedKind, CopyProgress, CopyStage, copy_catalogue, copy_tenant};
+pub use distinct::TextCounts;
 pub use document::{Document, Part};
 pub use error::{Result, StoreError};
 pub use eval::matches;

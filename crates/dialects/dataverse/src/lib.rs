@@ -38,7 +38,6 @@ mod changes;
 mod citation;
 mod clock;
 mod collections;
-mod counts;
 mod credentials;
 mod cross_origin;
 mod csv;

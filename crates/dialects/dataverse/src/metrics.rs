@@ -22,7 +22,7 @@ use crate::routing::Routes;
 use crate::search::document::DOCUMENT;
 use crate::search::index::is_public_dataset;
 use crate::users::USER;
-use crate::{clock, counts, envelope, stored};
+use crate::{clock, envelope, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -127,7 +127,11 @@ impl Asked {
             }
             Counted::Files => {
                 let filter = self.files(view)?;
-                return Ok(counts::of_texts(view, &DOCUMENT, &filter, PUBLISHED)?.into_iter().collect());
+                return Ok(view
+                    .count_texts(&DOCUMENT, &filter, &PUBLISHED.into())?
+                    .n_records
+                    .into_iter()
+                    .collect());
             }
         };
         let counts = view.facets(kind, &filter, &[facet])?;
@@ -302,7 +306,7 @@ async fn by_subject(call: Call) -> Answer {
             let datasets = asked.datasets(view)?.and(asked.counts_on("publicationDate"));
             let datasets = view.join_keys(&DATASET, &datasets, &"id".into())?;
             let documents = is_public_dataset().and(Expr::Joined("entity".into(), datasets));
-            return Ok(sorted(counts::of_texts(view, &DOCUMENT, &documents, "fields.subject")?));
+            return Ok(sorted(view.count_texts(&DOCUMENT, &documents, &"fields.subject".into())?.n_records));
         }
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for subject in asked.collections(view)?.into_iter().flat_map(|it| it.subjects) {
@@ -348,7 +352,7 @@ type ByType = BTreeMap<String, (u64, i64)>;
 fn add_types(view: &mut View<'_>, documents: &Expr, types: &mut ByType) -> Result<(), ApiError> {
     let files = view.join_keys(&DOCUMENT, documents, &"entity".into())?;
     let files = Expr::Joined("id".into(), files);
-    for (content_type, n) in counts::of_texts(view, &DATA_FILE, &files, "contentType")? {
+    for (content_type, n) in view.count_texts(&DATA_FILE, &files, &"contentType".into())?.n_records {
         let of_type = files.clone().and(Expr::Is("contentType".into(), content_type.as_str().into()));
         let sums = types.entry(content_type).or_default();
         sums.0 += n;
@@ -378,7 +382,7 @@ async fn by_type_and_month(call: Call) -> Answer {
     asked.require(&[Counted::Files], "by type")?;
     let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 4]>, ApiError> {
         let files = asked.files(view)?;
-        let days = counts::of_texts(view, &DOCUMENT, &files, PUBLISHED)?.into_keys();
+        let days = view.count_texts(&DOCUMENT, &files, &PUBLISHED.into())?.n_records.into_keys();
         let months: BTreeSet<String> = days.filter_map(|it| Some(it.get(..7)?.to_owned())).collect();
         let (mut types, mut rows) = (ByType::new(), Vec::new());
         for month in months {

@@ -124,8 +124,7 @@ impl<'a> AtMany<'a> {
         asker: &'a Asker,
         permission: Permission,
     ) -> Result<Self, ApiError> {
-        let mut names = asker::own_names(asker);
-        names.extend(membership::of(view, asker)?);
+        let names = membership::names_of(view, asker)?;
         let objects = few_objects_with(view, &names, &[permission])?;
         Ok(Self { asker, permission, objects })
     }
@@ -145,8 +144,7 @@ pub(crate) fn objects_with(
     asker: &Asker,
     permissions: &[Permission],
 ) -> Result<JoinKeys, ApiError> {
-    let mut names = asker::own_names(asker);
-    names.extend(membership::of(view, asker)?);
+    let names = membership::names_of(view, asker)?;
     let roles = roles::with_any_of(view, permissions)?;
     grants::objects_of(view, &names, &roles)
 }
@@ -161,8 +159,7 @@ pub(crate) fn collections_with(
     if asker.is_superuser() {
         return stored::find(view, &COLLECTION, &Query::filter(Expr::All));
     }
-    let mut names = asker::own_names(asker);
-    names.extend(membership::of(view, asker)?);
+    let names = membership::names_of(view, asker)?;
     let grants = match permission {
         Some(it) => {
             let roles = roles::with_any_of(view, &[it])?;

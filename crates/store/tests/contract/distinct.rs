@@ -191,6 +191,26 @@ fn values_are_counted_as_in_the_bodies() {
     }
 }
 
+#[test]
+fn texts_are_counted_as_in_the_bodies() {
+    for ((place, tenant), kind) in world().pairs() {
+        for filter in [Expr::All, Expr::Is("group".into(), "g3".into()), Expr::Nothing] {
+            let bodies: Vec<&Json> = world().bodies.iter().filter(|it| matches(&filter, it)).collect();
+            for path in
+                ["name", "size", "keywords", "shared", "title", "note", "meta.m1", "meta.common", "none"]
+            {
+                let path = Path::dotted(path);
+                let (counts, n_without) = counted(&bodies, &Field { path: path.clone(), by_day: false });
+                let text = |(value, n): (String, u64)| Some((serde_json::from_str(&value).ok()?, n));
+                let expected: BTreeMap<String, u64> = counts.into_iter().filter_map(text).collect();
+                let found = read(tenant, |view| view.count_texts(kind, &filter, &path));
+                let told = format!("{} {} {filter:?} {path:?}", place.engine, kind.name);
+                assert_eq!((found.n_records, found.n_without), (expected, n_without), "{told}");
+            }
+        }
+    }
+}
+
 /// Records that changed since the index's commit are passed on; with those that it counts they are all.
 #[test]
 fn changed_records_are_passed_on() {

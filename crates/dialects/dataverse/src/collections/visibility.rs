@@ -3,7 +3,7 @@
 use pinakes_store::{Expr, View};
 use serde_json::Value;
 
-use crate::asker::{self, Asker};
+use crate::asker::Asker;
 use crate::collections::{self, COLLECTION, Collection};
 use crate::error::ApiError;
 use crate::grants::Permission;
@@ -60,8 +60,7 @@ pub(crate) fn kept_from(view: &mut View<'_>, asker: &Asker) -> Result<Vec<i64>, 
     if all.is_empty() {
         return Ok(Vec::new());
     }
-    let mut names = asker::own_names(asker);
-    names.extend(membership::of(view, asker)?);
+    let names = membership::names_of(view, asker)?;
     let is_named = |it: &Collection| named_in(it).iter().any(|name| names.contains(name));
     Ok(all.iter().filter(|it| !is_named(it)).map(|it| it.id).collect())
 }
@@ -80,8 +79,7 @@ pub(crate) fn is_kept_from(
         if named.is_empty() {
             continue;
         }
-        let mut names = asker::own_names(asker);
-        names.extend(membership::of(view, asker)?);
+        let names = membership::names_of(view, asker)?;
         if !names.iter().any(|name| named.contains(name)) {
             return Ok(true);
         }

@@ -11,7 +11,7 @@ use super::rows;
 use crate::app::Call;
 use crate::datasets::Version;
 use crate::error::ApiError;
-use crate::{clock, counts, stored};
+use crate::{clock, stored};
 
 /// Who may download a file, by its row and its dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,23 +272,23 @@ impl Selection {
     /// Returns the media types in order, with the number of files of each.
     pub(super) fn content_types(&self, view: &mut View<'_>) -> Result<BTreeMap<String, u64>, ApiError> {
         let files = self.files(view)?;
-        counts::of_texts(view, &DATA_FILE, &files, "contentType")
+        Ok(view.count_texts(&DATA_FILE, &files, &"contentType".into())?.n_records)
     }
 
     /// Returns the tags of tables in order, with the number of files of each.
     pub(super) fn tags(&self, view: &mut View<'_>) -> Result<BTreeMap<String, u64>, ApiError> {
         let files = self.files(view)?;
-        counts::of_texts(view, &DATA_FILE, &files, "tags")
+        Ok(view.count_texts(&DATA_FILE, &files, &"tags".into())?.n_records)
     }
 
     /// Returns the categories in order, with the number of files of each.
     pub(super) fn categories(&self, view: &mut View<'_>) -> Result<BTreeMap<String, u64>, ApiError> {
-        counts::of_texts(view, &ROW, &self.rows, "categories")
+        Ok(view.count_texts(&ROW, &self.rows, &"categories".into())?.n_records)
     }
 
     /// Returns the folders in order, with the number of files directly in each; files without a folder do not count.
     pub(super) fn directories(&self, view: &mut View<'_>) -> Result<BTreeMap<String, u64>, ApiError> {
-        counts::of_texts(view, &ROW, &self.rows, "directory")
+        Ok(view.count_texts(&ROW, &self.rows, &"directory".into())?.n_records)
     }
 
     /// Returns the files directly in a folder, by name; in none, if its name is empty.

@@ -32,6 +32,13 @@ pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiE
     Ok(found.into_iter().collect())
 }
 
+/// Returns all names by which roles are assigned to the caller: the caller's own, and those of the groups.
+pub(crate) fn names_of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiError> {
+    let mut names = asker::own_names(asker);
+    names.extend(of(view, asker)?);
+    Ok(names)
+}
+
 /// Returns the name of a group of any kind.
 pub(crate) fn name_of(view: &mut View<'_>, identifier: &str) -> Result<Option<String>, ApiError> {
     if let Some(alias) = identifier.strip_prefix("&ip/") {

@@ -2,7 +2,7 @@
 
 use pinakes_store::{Expr, View};
 
-use crate::asker::{self, Asker};
+use crate::asker::Asker;
 use crate::collections::visibility;
 use crate::error::ApiError;
 use crate::grants::{self, Permission};
@@ -21,8 +21,7 @@ pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiErr
         true => Expr::All,
         false => Expr::Not(Box::new(Expr::In("above".into(), kept.into_iter().map(Into::into).collect()))),
     };
-    let mut names = asker::own_names(asker);
-    names.extend(membership::of(view, asker)?);
+    let names = membership::names_of(view, asker)?;
     let own = match seen_by(view, &names)? {
         Expr::Nothing => public,
         own => Expr::Or(vec![public, own]),

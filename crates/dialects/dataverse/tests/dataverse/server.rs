@@ -203,7 +203,7 @@ impl Server {
             let got = self.answered(request.body(Body::from(body.trim_end().to_owned()))?).await?;
             let media_type =
                 got.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
-            let line = text.lines().next().unwrap_or_default();
+            let line = text.lines().next().ok_or("an empty request")?;
             writeln!(out, "> {line}\n{} {media_type}", got.status.as_str())?;
             writeln!(out, "{}\n", got.text().trim_end())?;
         }
