@@ -5,12 +5,12 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use pinakes_accounts::{Clock, Entropy};
-use pinakes_store::{Direction, Expr, Query, Tenant, Txn, View};
+use pinakes_store::{Tenant, Txn, View};
 use serde_json::{Value, json};
 
 use super::files;
 use super::job::{Job, NewJob};
-use super::journal::JOURNAL;
+use super::journal::stored::{Shown, Stored, each_batch_of};
 use crate::data_import::change_manager::associate;
 use crate::data_import::imports::Imports;
 use crate::data_import::profiles::{self, ProfileType};
@@ -187,22 +187,15 @@ fn outcome(tenant: &Tenant, id: &str) -> Result<(ImportProgress, Vec<RecordFault
     let (now, error, faults) = tenant.read_blocking(move |view: &mut View<'_>| -> Result<_, FolioError> {
         let job =
             Job::get(view, &at)?.ok_or_else(|| FolioError::not_found("the job is not there any more"))?;
-        let filter = Expr::And(vec![
-            Expr::Is("jobId".into(), at.as_str().into()),
-            Expr::Is("hasErrors".into(), true.into()),
-        ]);
-        let query = Query { limit: Some(u64::MAX >> 1), ..Query::filter(filter) }
-            .sorted("order", Direction::Ascending);
-        let mut faults = Vec::new();
-        for batch in view.find(&JOURNAL, &query)? {
-            let batch = batch.json()?;
-            for entry in batch.get("entries").and_then(Value::as_array).into_iter().flatten() {
-                if let Some(reason) = entry.get("e").and_then(Value::as_str) {
-                    let number = entry.get("o").and_then(Value::as_u64).unwrap_or(0) + 1;
-                    faults.push(RecordFault { number, reason: reason.to_owned() });
-                }
-            }
-        }
+        let (mut faults, mut all) = (Vec::new(), Shown::default());
+        each_batch_of(view, &at, true, |record, batch| {
+            all.add(record.body.len())?;
+            let failed = batch.entries.iter().filter(|it| !it.error.0.is_empty());
+            let fault =
+                |it: &Stored<'_>| RecordFault { number: it.order + 1, reason: it.error.0.to_string() };
+            faults.extend(failed.map(fault));
+            Ok(())
+        })?;
         let now = ImportProgress {
             n_done: job.work_number("order"),
             n_failed: job.work_number("failed"),

@@ -21,7 +21,8 @@ use pinakes_store::{Expr, Query, StoreError, Txn, View, Weight};
 use serde_json::{Map, Value};
 
 use crate::data_import::change_manager::{Chunk, associate, run_by, store_chunk};
-use crate::data_import::{JOURNAL, Job, NewJob};
+use crate::data_import::journal::stored::each_batch_of;
+use crate::data_import::{Job, NewJob};
 use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Kinds, Schema, Writer};
 use crate::platform::cql::Names;
@@ -241,22 +242,20 @@ fn outcome(view: &mut View<'_>, job: &str) -> Result<Result<String, String>, Fol
             return Ok(Ok(id.to_owned()));
         }
     }
-    let mut reason = String::new();
-    for batch in view.find(&JOURNAL, &Query::filter(Expr::Is("jobId".into(), job.into())))? {
-        let batch = batch.json()?;
-        for entry in batch["entries"].as_array().into_iter().flatten() {
-            for row in entry["j"].as_array().into_iter().flatten() {
-                // An update of only the instance stores no source record.
-                if row[0] == "INSTANCE"
-                    && let Some(id) = row[1].as_str()
-                {
-                    return Ok(Ok(id.to_owned()));
-                }
-            }
-            if let Some(error) = entry["e"].as_str() {
-                error.clone_into(&mut reason);
+    let (mut instance, mut reason) = (None, String::new());
+    each_batch_of(view, job, false, |_, batch| {
+        for entry in &batch.entries {
+            // An update of only the instance stores no source record.
+            let made = entry.rows().find(|row| row[0] == "INSTANCE" && !row[1].is_empty());
+            instance = instance.take().or_else(|| made.map(|row| row[1].to_owned()));
+            if !entry.error.0.is_empty() {
+                reason = entry.error.0.to_string();
             }
         }
+        Ok(())
+    })?;
+    if let Some(id) = instance {
+        return Ok(Ok(id));
     }
     Ok(Err(match reason.as_str() {
         "" => "the job profile made no instance of the record".to_owned(),

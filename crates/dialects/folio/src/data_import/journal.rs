@@ -3,6 +3,8 @@
 //! The entries of one batch are one record of the store, so the log costs a job one write per batch.
 //! `metadata_provider.rs` derives from them what `/metadata-provider` shows (journal records, log entries, summaries).
 
+pub(crate) mod stored;
+
 use std::collections::BTreeSet;
 
 use pinakes_store::{Column, Index, Kind, Type};

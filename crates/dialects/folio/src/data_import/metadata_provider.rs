@@ -1,13 +1,12 @@
 //! `/metadata-provider`: lists of jobs, and the results for each record (section 4 of the contract).
 
 mod log;
-mod stored;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use http::StatusCode;
 use pinakes_store::{
-    Direction, Expr, Field, Order, Pattern, Query, Record, StoreError, Value as Condition, View, Weight,
+    Direction, Expr, Order, Pattern, Query, Record, StoreError, Value as Condition, View, Weight,
 };
 use serde_json::{Map, Value, json};
 
@@ -227,28 +226,14 @@ fn combinations(
     for path in paths {
         let mut narrower = Vec::new();
         for filter in filters {
-            let values = values(view, &filter, path)?.into_iter();
-            let with = |value: Option<String>| value.map_or(Condition::Null, Condition::Text);
-            narrower.extend(values.map(|it| filter.clone().and(Expr::Is((*path).into(), with(it)))));
+            let counts = view.count_texts(&JOB, &filter, &(*path).into())?;
+            let none = (counts.n_without != 0).then_some(Condition::Null);
+            let values = none.into_iter().chain(counts.n_records.into_keys().map(Condition::Text));
+            narrower.extend(values.map(|it| filter.clone().and(Expr::Is((*path).into(), it))));
         }
         filters = narrower;
     }
     Ok(filters)
-}
-
-/// Returns the different texts at a path of the jobs that satisfy a condition, in order; `None` if a job has none.
-fn values(view: &mut View<'_>, filter: &Expr, path: &str) -> Result<BTreeSet<Option<String>>, StoreError> {
-    let mut values = BTreeSet::new();
-    let pointer = format!("/{}", path.replace('.', "/"));
-    let mut add = |body: &Value| {
-        values.insert(body.pointer(&pointer).and_then(Value::as_str).map(str::to_owned));
-    };
-    let field = Field { path: path.into(), by_day: false };
-    for counted in view.count_values(&JOB, filter, &[field], &mut add)? {
-        values.extend(counted.n_records.keys().filter_map(|it| serde_json::from_str(it).ok()).map(Some));
-        values.extend((counted.n_without != 0).then_some(None));
-    }
-    Ok(values)
 }
 
 fn page(call: &Call, list: Vec<Value>) -> Result<Vec<Value>, FolioError> {

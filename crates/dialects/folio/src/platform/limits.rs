@@ -46,6 +46,10 @@ pub(crate) const COUNTED_AUTHORITIES: usize = 10_000;
 pub(crate) const SUGGESTED_RECORDS: usize = 1_000;
 /// Maximum number of entries of a browse list in one answer. Beyond: 400.
 pub(crate) const BROWSED_ENTRIES: u64 = 1_000;
+/// Maximum size of the stored batches of which one answer shows entries of an import's log, in bytes. Beyond: 400.
+pub(crate) const LOG_BYTES: usize = 256 << 20;
+/// Maximum number of such entries that are sorted for a page. Beyond: 400.
+pub(crate) const LOG_ENTRIES: usize = 1_000_000;
 /// Maximum number of accounts, loans or requests in one request. Beyond: 400 or 422.
 pub(crate) const BULK_ACCOUNTS: usize = 1_000;
 /// Interval at which a server looks for due timers, in milliseconds.

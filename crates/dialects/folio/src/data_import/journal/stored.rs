@@ -1,4 +1,4 @@
-//! The entries of jobs as batches have stored them, see `journal.rs`.
+//! Reading the log of a job: its entries as batches have stored them.
 
 use std::borrow::Cow;
 
@@ -9,52 +9,53 @@ use serde_json::Value;
 use crate::data_import::{JOURNAL, Job, children};
 use crate::platform::dates;
 use crate::platform::error::FolioError;
+use crate::platform::limits::LOG_BYTES;
 
 /// A stored text. A newtype, because only one borrows from the batch where texts are in a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Text<'b>(#[serde(borrow)] pub(super) Cow<'b, str>);
+pub(crate) struct Text<'b>(#[serde(borrow)] pub(crate) Cow<'b, str>);
 
-/// One stored entry, see [`Entry`](crate::data_import::journal::Entry).
+/// One stored entry, see [`Entry`](super::Entry).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Stored<'b> {
+pub(crate) struct Stored<'b> {
     #[serde(rename = "o")]
-    pub(super) order: u64,
+    pub(crate) order: u64,
     #[serde(borrow, rename = "i")]
-    pub(super) incoming_id: Text<'b>,
+    pub(crate) incoming_id: Text<'b>,
     #[serde(borrow, rename = "s")]
-    pub(super) source_id: Text<'b>,
+    pub(crate) source_id: Text<'b>,
     #[serde(borrow, rename = "y")]
-    pub(super) record_type: Text<'b>,
+    pub(crate) record_type: Text<'b>,
     #[serde(borrow, rename = "t")]
-    pub(super) title: Text<'b>,
+    pub(crate) title: Text<'b>,
     #[serde(borrow, rename = "e")]
-    pub(super) error: Text<'b>,
+    pub(crate) error: Text<'b>,
     #[serde(borrow, rename = "w")]
-    pub(super) warning: Text<'b>,
+    pub(crate) warning: Text<'b>,
     #[serde(borrow, rename = "j")]
     rows: Vec<[Option<Text<'b>>; 5]>,
 }
 
 /// The stored entries of a batch.
 #[derive(Debug, Deserialize)]
-pub(super) struct Batch<'b> {
+pub(crate) struct Batch<'b> {
     /// In milliseconds since 1970.
     #[serde(default)]
-    pub(super) date: i64,
+    pub(crate) date: i64,
     #[serde(borrow, default)]
-    pub(super) entries: Vec<Stored<'b>>,
+    pub(crate) entries: Vec<Stored<'b>>,
 }
 
 impl<'b> Batch<'b> {
-    pub(super) fn of(record: &'b Record) -> Result<Self, StoreError> {
+    pub(crate) fn of(record: &'b Record) -> Result<Self, StoreError> {
         let fault = |error| StoreError::Damaged(format!("journal record {:?}: {error}", record.id));
         serde_json::from_slice(&record.body).map_err(fault)
     }
 
     /// Returns the reason why a job failed as a whole, as an entry that precedes those of its records.
-    pub(super) fn of_whole(job: &'b Job) -> Option<Self> {
+    pub(crate) fn of_whole(job: &'b Job) -> Option<Self> {
         let text = |it: &'b str| Text(Cow::Borrowed(it));
         let reason = job.work("error").as_str()?;
         let entry = Stored {
@@ -70,56 +71,83 @@ impl<'b> Batch<'b> {
 
 impl Stored<'_> {
     /// Returns (entity, id, hrid, action, error) of each row.
-    pub(super) fn rows(&self) -> impl Iterator<Item = [&str; 5]> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = [&str; 5]> {
         self.rows.iter().map(|row| row.each_ref().map(|it| it.as_ref().map_or("", |text| &*text.0)))
     }
 
     /// Returns whether it is the entry of a record, by the id that came or that was stored.
-    pub(super) fn is_of(&self, record: &str) -> bool {
+    pub(crate) fn is_of(&self, record: &str) -> bool {
         self.incoming_id.0 == record || self.source_id.0 == record
     }
 }
 
 /// Returns a job and its children.
-pub(super) fn with_children(view: &mut View<'_>, job: &str) -> Result<Vec<Job>, StoreError> {
+pub(crate) fn with_children(view: &mut View<'_>, job: &str) -> Result<Vec<Job>, StoreError> {
     let mut jobs: Vec<Job> = Job::get(view, job)?.into_iter().collect();
     jobs.extend(children(view, job)?);
     Ok(jobs)
 }
 
-/// Passes the batches of some jobs to `visit`, each with the position of its job and the id of its record, which is empty
-/// for the reason why a job failed as a whole.
-pub(super) fn each_batch(
+/// Passes the batches of a job to `visit`, in order, each with its record; of those with errors only, if so asked.
+pub(crate) fn each_batch_of(
+    view: &mut View<'_>,
+    job: &str,
+    errors_only: bool,
+    mut visit: impl FnMut(&Record, Batch<'_>) -> Result<(), FolioError>,
+) -> Result<(), FolioError> {
+    let mut filter = Expr::Is("jobId".into(), job.into());
+    if errors_only {
+        filter = filter.and(Expr::Is("hasErrors".into(), true.into()));
+    }
+    let query = Query::filter(filter).sorted("order", Direction::Ascending);
+    view.try_for_each(&JOURNAL, &query, |record| visit(&record, Batch::of(&record)?))
+}
+
+/// Passes the batches of some jobs to `visit`, each with the position of its job and its record; without one, the reason
+/// why a job failed as a whole.
+pub(crate) fn each_batch(
     view: &mut View<'_>,
     jobs: &[Job],
     errors_only: bool,
-    mut visit: impl FnMut(usize, &str, Batch<'_>),
+    mut visit: impl FnMut(usize, Option<&Record>, Batch<'_>) -> Result<(), FolioError>,
 ) -> Result<(), FolioError> {
     for (job_at, job) in jobs.iter().enumerate() {
         if let Some(batch) = Batch::of_whole(job) {
-            visit(job_at, "", batch);
+            visit(job_at, None, batch)?;
         }
-        let mut filter = Expr::Is("jobId".into(), job.id().into());
-        if errors_only {
-            filter = filter.and(Expr::Is("hasErrors".into(), true.into()));
-        }
-        let query = Query::filter(filter).sorted("order", Direction::Ascending);
-        view.try_for_each(&JOURNAL, &query, |record| {
-            visit(job_at, &record.id, Batch::of(&record)?);
-            Ok::<_, FolioError>(())
-        })?;
+        each_batch_of(view, job.id(), errors_only, |record, batch| visit(job_at, Some(record), batch))?;
     }
     Ok(())
 }
 
+/// The size of the batches of which an answer shows entries.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    n_bytes: usize,
+}
+
+impl Shown {
+    /// Adds a batch of that size. Errors: 400 if there are more than [`LOG_BYTES`].
+    pub(crate) fn add(&mut self, n_bytes: usize) -> Result<(), FolioError> {
+        self.n_bytes += n_bytes;
+        if LOG_BYTES < self.n_bytes {
+            return Err(FolioError::bad_request(format!(
+                "the answer holds entries of more than {LOG_BYTES} bytes of the log; ask for pages of \
+                 /metadata-provider/jobLogEntries"
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// Checks whether the job's entries are exactly those of its file's records, one for each.
-pub(super) fn is_of_file_alone(job: &Job) -> bool {
+pub(crate) fn is_of_file_alone(job: &Job) -> bool {
     job.work("source").as_str() == Some("file") && job.work("error").is_null()
 }
 
 /// Passes the entries of the records `from` up to but excluding `to` of such a job to `visit`, in order; only the journal
 /// records that contain them are read.
-pub(super) fn some_of_file(
+pub(crate) fn some_of_file(
     view: &mut View<'_>,
     job: &Job,
     from: u64,
@@ -137,9 +165,23 @@ pub(super) fn some_of_file(
     let first = first.and_then(|it| it.get("order").and_then(Value::as_u64)).unwrap_or(0);
     let batches = own(End::Included(position(first)), End::Excluded(position(to)));
     let batches = Query::filter(batches).sorted("order", Direction::Ascending);
+    let mut all = Shown::default();
     view.try_for_each(&JOURNAL, &batches, |record| {
+        all.add(record.body.len())?;
         let batch = Batch::of(&record)?;
         batch.entries.iter().filter(|it| (from..to).contains(&it.order)).for_each(&mut visit);
         Ok::<_, FolioError>(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_bounded() {
+        let mut all = Shown::default();
+        assert!(all.add(LOG_BYTES - 1).and_then(|()| all.add(1)).is_ok());
+        assert!(all.add(1).is_err());
+    }
 }

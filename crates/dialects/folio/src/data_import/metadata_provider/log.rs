@@ -1,17 +1,21 @@
 //! Summaries, log entries and journal records, derived from the entries stored by batches.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use http::StatusCode;
-use pinakes_store::{Record, View, Weight};
+use pinakes_store::{View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::stored::{Batch, Stored, each_batch, is_of_file_alone, some_of_file, with_children};
+use crate::data_import::journal::stored::{
+    Batch, Shown, Stored, each_batch, is_of_file_alone, some_of_file, with_children,
+};
 use crate::data_import::{JOURNAL, Job, children};
 use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
+use crate::platform::limits::LOG_ENTRIES;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
@@ -240,10 +244,11 @@ struct Selection {
 }
 
 /// Where an entry is stored.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     job: usize,
-    /// The id of the batch's record; empty for the reason why a job failed.
-    batch: String,
+    /// The id of the batch's record; `None` for the reason why a job failed.
+    batch: Option<Arc<str>>,
     /// The position in the batch.
     at: usize,
 }
@@ -260,6 +265,8 @@ impl Selection {
 
     /// Returns a page of entries in the form of answers, and the number of all. All are looked at, but no more of them
     /// is kept than the page needs.
+    ///
+    /// Errors: 400 if the page ends behind more than [`LOG_ENTRIES`] entries.
     fn page(
         &self,
         view: &mut View<'_>,
@@ -267,7 +274,7 @@ impl Selection {
         offset: usize,
         limit: usize,
     ) -> Result<(Vec<Value>, usize), FolioError> {
-        let n_needed = offset.saturating_add(limit);
+        let n_needed = offset.saturating_add(limit).min(LOG_ENTRIES);
         let mut found: Vec<(Key, usize, Place)> = Vec::new();
         let keep_first = |found: &mut Vec<(Key, usize, Place)>| {
             found.sort_unstable_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
@@ -277,32 +284,50 @@ impl Selection {
             found.truncate(n_needed);
         };
         let mut n_all = 0;
-        each_batch(view, jobs, self.errors_only, |job, batch_id, batch| {
+        each_batch(view, jobs, self.errors_only, |job, record, batch| {
+            let batch_id: Option<Arc<str>> = record.map(|it| it.id.as_str().into());
             for (at, entry) in batch.entries.iter().enumerate().filter(|it| self.takes(it.1)) {
-                let place = Place { job, batch: batch_id.to_owned(), at };
-                found.push(((self.key)(entry), n_all, place));
+                found.push(((self.key)(entry), n_all, Place { job, batch: batch_id.clone(), at }));
                 n_all += 1;
             }
             if SORTED_ENTRIES.max(n_needed.saturating_mul(2)) <= found.len() {
                 keep_first(&mut found);
             }
+            Ok(())
         })?;
         keep_first(&mut found);
-        let mut page = Vec::new();
-        let mut record: Option<Record> = None;
-        for (_, _, place) in found.iter().skip(offset) {
-            let job = &jobs[place.job];
-            if record.as_ref().is_none_or(|it| it.id != place.batch) {
-                record = if place.batch.is_empty() { None } else { view.get(&JOURNAL, &place.batch)? };
-            }
-            let batch = match &record {
-                Some(record) => Some(Batch::of(record)?),
-                None => Batch::of_whole(job),
-            };
-            page.extend(batch.and_then(|it| Some(shown(job, it.entries.get(place.at)?))));
+        if LOG_ENTRIES < n_all.min(offset.saturating_add(limit)) {
+            return Err(FolioError::bad_request(format!(
+                "{n_all} entries are too many to be sorted for a page behind the first {LOG_ENTRIES}; ask for an \
+                 earlier one, or for the order of the records"
+            )));
         }
-        Ok((page, n_all))
+        let places = found.into_iter().skip(offset).map(|it| it.2).collect();
+        Ok((entries_at(view, jobs, places)?, n_all))
     }
+}
+
+/// Returns the entries at some places in the form of answers. Each batch is read once.
+fn entries_at(view: &mut View<'_>, jobs: &[Job], places: Vec<Place>) -> Result<Vec<Value>, FolioError> {
+    let mut by_batch: Vec<(Place, usize)> = places.into_iter().zip(0..).collect();
+    by_batch.sort_unstable();
+    let mut page = vec![None; by_batch.len()];
+    let mut all = Shown::default();
+    for of_batch in by_batch.chunk_by(|a, b| (a.0.job, &a.0.batch) == (b.0.job, &b.0.batch)) {
+        let Place { job, batch, .. } = &of_batch[0].0;
+        let job = &jobs[*job];
+        let record = batch.as_ref().map(|id| view.get(&JOURNAL, id)).transpose()?.flatten();
+        record.as_ref().map(|it| all.add(it.body.len())).transpose()?;
+        let batch = match &record {
+            Some(record) => Some(Batch::of(record)?),
+            None => Batch::of_whole(job),
+        };
+        for (place, slot) in of_batch {
+            let entry = batch.as_ref().and_then(|it| it.entries.get(place.at));
+            page[*slot] = entry.map(|it| shown(job, it));
+        }
+    }
+    Ok(page.into_iter().flatten().collect())
 }
 
 async fn entries(call: Call) -> Answer {
@@ -358,6 +383,7 @@ async fn entry(call: Call) -> Answer {
                 if let Some(entry) = batch.entries.iter().find(|it| it.is_of(&record)) {
                     found.get_or_insert_with(|| shown(&jobs[job], entry));
                 }
+                Ok(())
             })?;
         }
         found.ok_or_else(|| {
@@ -400,9 +426,11 @@ async fn journal(call: Call) -> Answer {
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         require_job(view, &id)?;
         let jobs = with_children(view, &id)?;
-        let mut list = Vec::new();
-        each_batch(view, &jobs, false, |job, _, batch| {
+        let (mut list, mut all) = (Vec::new(), Shown::default());
+        each_batch(view, &jobs, false, |job, record, batch| {
+            record.map(|it| all.add(it.body.len())).transpose()?;
             list.extend(batch.entries.iter().flat_map(|it| journal_records(&jobs[job], batch.date, it)));
+            Ok(())
         })?;
         let name = match sort.as_str() {
             "action_type" => "actionType",
