@@ -78,11 +78,14 @@ wait_for "the server when answers come again" ready far
 # fill_up NAME PLACE: writes into a catalogue whose small file system fills up under it.
 fill_up() {
     local acks="$WORK/$1.acks" writer before
+    # A part of the ballast is there from the beginning: a quick writer could fill the disk alone, and no room would come.
+    as_owner dd if=/dev/zero of="$WORK/small/ballast" bs=1M count=6 2>/dev/null
     in_background "$acks" "$DRILL" write "$2" d 600
     writer=$STARTED_PID
     acknowledged() { [ "$(grep -c . "$acks")" -ge "$1" ]; }
     wait_for "20 writes" acknowledged 20
-    as_owner dd if=/dev/zero of="$WORK/small/ballast" bs=1M 2>/dev/null || true # ends when the disk is full
+    # It ends when the disk is full.
+    as_owner dd if=/dev/zero of="$WORK/small/ballast" bs=1M oflag=append conv=notrunc 2>/dev/null || true
     is_full() { grep -q 'no space left' "$acks.err"; }
     wait_for "a write that finds the disk full" is_full
     before=$(grep -c . "$acks")
