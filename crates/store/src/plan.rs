@@ -523,7 +523,8 @@ fn is_decided(ty: Type, value: &Value) -> bool {
         (ty, value),
         (Type::Text, Value::Instant(_) | Value::Folded(_))
             | (Type::Folded, Value::Text(_) | Value::Instant(_))
-            | (Type::Instant, Value::Folded(_))
+            // What is an instant has become one; other texts compare with dates as texts.
+            | (Type::Instant, Value::Folded(_) | Value::Text(_))
     )
 }
 

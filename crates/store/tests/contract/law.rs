@@ -614,6 +614,28 @@ fn nothing_is_within_ends_of_two_types() {
     }
 }
 
+/// A column of instants does not tell how dates compare, as texts, with a text that is none.
+#[test]
+fn a_text_that_is_no_instant_is_compared_with_texts() {
+    let late = || Value::Instant(1_577_836_800_000);
+    let range = |low: End, high: End| Expr::Range("made".into(), low, high);
+    let conditions = [
+        range(End::Excluded(late()), End::Included("elan".into())),
+        range(End::Open, End::Included("elan".into())),
+        range(End::Included("1".into()), End::Excluded(late())),
+        range(End::Excluded("elan".into()), End::Open),
+        Expr::Is("made".into(), "elan".into()),
+        Expr::In("made".into(), vec!["elan".into(), late()]),
+    ];
+    for condition in conditions {
+        for condition in [condition.clone(), Expr::Not(Box::new(condition))] {
+            check(&Query::filter(condition.clone())).expect("the law holds");
+            let newest = Query::filter(condition).sorted("made", Direction::Descending).window(0, 10);
+            check(&newest).expect("the law holds");
+        }
+    }
+}
+
 /// Returns what is told of how a page was found.
 fn told_of(tenant: &Tenant, query: &Query) -> String {
     told_with(|| read(tenant, |view| view.find(&ITEM, query))).1
