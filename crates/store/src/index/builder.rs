@@ -1,5 +1,7 @@
 //! The thread that keeps a tenant's search indexes up to date with the sequence of changes.
 
+mod uncounted;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,6 +11,7 @@ use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy as _};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
+use self::uncounted::Uncounted;
 use super::changes::{Latest, Step, has_many, store_identity};
 use super::document::{DocumentBuilder, IndexDocument};
 use super::first_number::use_up_first_number;
@@ -50,6 +53,7 @@ pub(crate) struct Builder {
     pause: Duration,
     /// Interval between checks for changes without a notification.
     look: Duration,
+    uncounted: Uncounted,
 }
 
 struct KindBuilder {
@@ -129,6 +133,7 @@ impl Builder {
         });
         Self {
             kinds: kinds.collect(),
+            uncounted: Uncounted::of(&indexes.kinds),
             indexes,
             reader,
             memory_bytes: limits.index_memory_bytes,
@@ -178,7 +183,7 @@ impl Builder {
                     break;
                 }
             }
-            if !is_behind {
+            if !is_behind && !self.uncounted.count_one(&self.indexes, &mut self.reader) {
                 self.indexes.wait(look);
                 self.indexes.pause(self.pause);
             }

@@ -16,7 +16,7 @@ pub(in crate::index) struct Known {
     /// The traits in each segment.
     pub(super) traits: HashMap<usize, Arc<Vec<Vec<String>>>>,
     /// The entries with each traits.
-    pub(super) tallies: HashMap<(usize, String), Arc<Tally>>,
+    pub(in crate::index) tallies: HashMap<(usize, String), Arc<Tally>>,
     /// Those of earlier snapshots.
     pub(super) earlier: HashMap<(usize, String), Arc<Tally>>,
     /// The number of entries that satisfy a condition on each, by the position of their traits.
@@ -34,7 +34,7 @@ impl Known {
 
 /// The entries of a snapshot that have the same traits.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(in crate::index) struct Tally {
     pub(super) n_entries: u64,
     /// Those of deleted documents, for each segment with such entries.
     pub(super) gone: Vec<(SegmentId, Hashes)>,
