@@ -110,7 +110,7 @@ impl Classes {
         kind: &'static Kind,
         condition: &Expr,
     ) -> Result<Arc<ClassSet>> {
-        let classes = self.current(session, state, kind)?;
+        let classes = self.visible(session, state, kind)?;
         if state != State::Committed {
             return Ok(Arc::new(ClassSet::of(&classes.list, condition, None)));
         }
@@ -137,7 +137,7 @@ impl Classes {
     ) -> Result<Arc<Json>> {
         let mut classes = self.known(kind);
         if !classes.by_number.contains_key(&class.0) {
-            classes = self.current(session, state, kind)?;
+            classes = self.visible(session, state, kind)?;
         }
         let position = classes.by_number.get(&class.0);
         position
@@ -153,6 +153,24 @@ impl Classes {
     fn known(&self, kind: &'static Kind) -> Arc<KindClasses> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(kind.name).cloned().unwrap_or_default()
+    }
+
+    /// Returns the classes that a snapshot sees, which it reads once, or a transaction.
+    fn visible(
+        &self,
+        session: &mut Session<'_>,
+        state: State,
+        kind: &'static Kind,
+    ) -> Result<Arc<KindClasses>> {
+        if state != State::Committed {
+            return self.current(session, state, kind);
+        }
+        if session.has_read_classes(kind) {
+            return Ok(self.known(kind));
+        }
+        let classes = self.current(session, state, kind)?;
+        session.note_classes_read(kind);
+        Ok(classes)
     }
 
     /// Returns the cached classes after reading those added since. Classes that a transaction adds are cached only once

@@ -1,10 +1,11 @@
 //! Queries: the records that satisfy a condition, their number, and how often values occur in them.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
 
-use crate::scan::Scan;
+use crate::scan::{AT_ONCE_RECORDS, Scan};
 use crate::{Expr, FacetCount, Kind, Path, Query, Record, Result, StoreError, View};
 
 /// Records read in one step when many are returned.
@@ -60,11 +61,37 @@ impl View<'_> {
         query: &Query,
         mut visit: impl FnMut(Record) -> ControlFlow<()>,
     ) -> Result<()> {
-        if query.order.is_empty() && query.limit.is_none() {
-            return self.for_each_in_steps(kind, query, visit);
+        // Without an order or a limit the result may be everything, so its keys are read in steps.
+        let is_all = query.order.is_empty() && query.limit.is_none();
+        let mut query = match is_all {
+            true => Cow::Owned(Query { limit: Some(STEP_KEYS), ..query.clone() }),
+            false => Cow::Borrowed(query),
+        };
+        let mut scan = Scan::of(self, kind, &query)?;
+        let n_first = query.limit.filter(|_| !is_all).unwrap_or(AT_ONCE_RECORDS);
+        if let Some(records) = scan.records_at_once(self, n_first)? {
+            let (n, last) = (records.len() as u64, records.last().map(Record::cursor));
+            let is_over = records.into_iter().try_for_each(&mut visit).is_break();
+            if is_over || n < n_first || query.limit == Some(n_first) {
+                return Ok(());
+            }
+            let rest = query.to_mut();
+            match rest.order.is_empty() {
+                true => (rest.after, rest.skip) = (last, 0),
+                false => rest.skip += n,
+            }
+            scan = Scan::of(self, kind, &query)?;
         }
-        let keys = Scan::of(self, kind, query)?.keys(self)?;
-        self.visit_keys(kind, &keys, &mut visit).map(|_| ())
+        loop {
+            let keys = scan.keys(self)?;
+            let is_over = self.visit_keys(kind, &keys, &mut visit)?.is_break();
+            if is_over || !is_all || (keys.len() as u64) < STEP_KEYS {
+                return Ok(());
+            }
+            let rest = query.to_mut();
+            (rest.after, rest.skip) = (keys.last().copied(), 0);
+            scan = Scan::of(self, kind, &query)?;
+        }
     }
 
     /// Passes the records of a query to a `visit` that may fail, which ends the iteration.
@@ -105,24 +132,6 @@ impl View<'_> {
             }
         })?;
         damaged.map_or(Ok(()), Err)
-    }
-
-    /// Without an order or a limit the result may be everything, so its keys are read in steps.
-    fn for_each_in_steps(
-        &mut self,
-        kind: &'static Kind,
-        query: &Query,
-        mut visit: impl FnMut(Record) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let mut step = Query { limit: Some(STEP_KEYS), ..query.clone() };
-        loop {
-            let keys = Scan::of(self, kind, &step)?.keys(self)?;
-            if self.visit_keys(kind, &keys, &mut visit)?.is_break() || (keys.len() as u64) < STEP_KEYS {
-                return Ok(());
-            }
-            step.after = keys.last().copied();
-            step.skip = 0;
-        }
     }
 
     pub(crate) fn visit_keys(

@@ -27,6 +27,8 @@ pub(crate) struct KindStatements {
     pub(crate) by_ids: String,
     /// Whole record: key; in PostgreSQL whole records: set of keys.
     pub(crate) by_key: String,
+    /// Whole records, without a condition, in PostgreSQL: the rows are `r`.
+    pub(crate) records: String,
     /// 1 when the id exists.
     pub(crate) has: String,
     /// Value and key, one statement for each declared column; empty for columns with one value.

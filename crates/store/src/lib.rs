@@ -27,6 +27,7 @@
 
 mod browse;
 mod budget;
+mod by_id;
 mod catalogue;
 mod caution;
 mod cell;
@@ -73,6 +74,7 @@ mod postgres;
 mod priority;
 mod query;
 mod ranked;
+mod reads;
 mod record;
 mod remake;
 mod remaker;

@@ -52,6 +52,7 @@ use writers::Writers;
 
 use crate::index::{self, Builder, Indexes, Remembered, Snapshots};
 use crate::jobs::{Job, Look, Statistics};
+use crate::reads::Reads;
 use crate::session::{Session, State};
 use crate::view::Shared;
 use crate::{Kind, Limits, Result, StoreError, TenantInfo, View};
@@ -257,6 +258,7 @@ fn follow(pool: &Arc<Pool>, schema: &str, folder: PathBuf, shared: &Arc<Shared>)
             remakes: shared.remakes.current(),
             indexes: None,
             pace: None,
+            reads: Reads::default(),
             remembered: Remembered::default(),
         });
         session.end();
@@ -369,6 +371,7 @@ impl Postgres {
             remakes: self.shared.remakes.current(),
             indexes,
             pace: None,
+            reads: Reads::default(),
             remembered: Remembered::default(),
         })
     }
@@ -381,6 +384,7 @@ impl Postgres {
             remakes: self.shared.remakes.current(),
             indexes: None,
             pace: None,
+            reads: Reads::default(),
             remembered: Remembered::default(),
         });
     }

@@ -1,5 +1,6 @@
 //! How a query is answered: which index leads, what the engine decides, what is decided here.
 
+mod at_once;
 mod facets;
 mod filter;
 mod indexed;
@@ -10,6 +11,7 @@ mod values;
 
 use std::ops::ControlFlow;
 
+pub(crate) use self::at_once::AT_ONCE_RECORDS;
 use self::lead::{Choice, Lead, Road};
 use self::sorting::Sorting;
 use crate::cell::Cell;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use crate::cell::Cell;
 use crate::postgres::{Asked, PgSession};
 use crate::row::Row;
-use crate::{Result, StoreError};
+use crate::{Kind, Result, StoreError};
 
 /// Changes below this number are all visible: no transaction that may still commit has a smaller one.
 pub(crate) const HORIZON: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
@@ -106,6 +106,18 @@ impl Session<'_> {
         match self {
             Self::Sqlite(_) => Flavour::Sqlite,
             Self::Postgres(_) | Self::Asked(_) => Flavour::Postgres,
+        }
+    }
+
+    /// Returns whether the classes of a kind were read in this snapshot.
+    pub(crate) fn has_read_classes(&self, kind: &Kind) -> bool {
+        matches!(self, Self::Postgres(session) if session.has_read_classes(kind))
+    }
+
+    /// Notes that the classes of a kind were read in this snapshot.
+    pub(crate) fn note_classes_read(&mut self, kind: &'static Kind) {
+        if let Self::Postgres(session) = self {
+            session.note_classes_read(kind);
         }
     }
 

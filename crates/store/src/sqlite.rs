@@ -45,6 +45,7 @@ use crate::index::{self, Builder, Indexes, Remembered};
 use crate::jobs::{Job, Look, Statistics};
 use crate::memory;
 use crate::pace::Pace;
+use crate::reads::Reads;
 use crate::remake;
 use crate::session::{Session, State};
 use crate::users::Users;
@@ -167,6 +168,7 @@ impl Sqlite {
             remakes: self.shared.remakes.current(),
             indexes: self.shared.published(),
             pace: Some(&reader.pace),
+            reads: Reads::default(),
             remembered: Remembered::default(),
         };
         view.session.execute("BEGIN", &[])?;
@@ -354,6 +356,7 @@ fn follow(path: &Path, shared: &Arc<Shared>) -> Result<Builder> {
             remakes: shared.remakes.current(),
             indexes: None,
             pace: None,
+            reads: Reads::default(),
             remembered: Remembered::default(),
         };
         view.session.execute("BEGIN", &[])?;

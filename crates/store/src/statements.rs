@@ -50,6 +50,7 @@ impl KindStatements {
             by_id: record("r.id = ?1"),
             by_ids: record(&Flavour::Sqlite.in_set("r.id", 1)),
             by_key: record("r.key = ?1"),
+            records: String::new(),
             has: format!("SELECT 1 FROM \"k_{name}\" r WHERE r.id = ?1"),
             insert_many: many(&|table| format!("INSERT INTO {table} (value, key) VALUES (?1, ?2)")),
             delete_many: many(&|table| format!("DELETE FROM {table} WHERE value = ?1 AND key = ?2")),

@@ -234,9 +234,15 @@ impl Txn<'_> {
         Ok(made)
     }
 
+    /// Notes that records of a kind were written, in the engine that keeps what it has read.
+    fn changed(&mut self, kind: &'static Kind) {
+        self.counters.note_change(kind);
+        self.view.reads.forget(kind);
+    }
+
     fn count_in(&mut self, document: &Document) -> Result<()> {
         self.count(document.kind, None, &document.taken, document.taken.class, 1)?;
-        self.counters.note_change(document.kind);
+        self.changed(document.kind);
         self.n_bytes += document.body.len();
         Ok(())
     }
@@ -395,7 +401,7 @@ impl Txn<'_> {
             self.adopt(document)?;
         }
         self.count_change(kind, old.key, (before, class), taken)?;
-        self.counters.note_change(kind);
+        self.changed(kind);
         self.n_bytes += document.body.len();
         Ok(written(placed, document))
     }
@@ -417,7 +423,7 @@ impl Txn<'_> {
         if let Session::Postgres(session) = &mut self.view.session {
             records::delete_record(session, statements, &old, kind)?;
             self.count(kind, Some(old.key), &before, class, -1)?;
-            self.counters.note_change(kind);
+            self.changed(kind);
             return Ok(Some(old));
         }
         let sequence = self.next_sequence();

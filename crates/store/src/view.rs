@@ -17,6 +17,7 @@ use crate::kind_statements::KindStatements;
 use crate::pace::Pace;
 use crate::pending_links;
 use crate::postgres::Side;
+use crate::reads::Reads;
 use crate::remake::{self, Remake, Remakes, Remaking, UnderWay};
 use crate::row::Row;
 use crate::session::{Flavour, HORIZON, Session, State};
@@ -58,41 +59,17 @@ pub struct View<'a> {
     pub(crate) indexes: Option<Arc<Snapshots>>,
     /// Limits the statements of the embedded engine outside transactions.
     pub(crate) pace: Option<&'a Pace>,
+    /// What it has read.
+    pub(crate) reads: Reads,
     /// What it has asked the search indexes already.
     pub(crate) remembered: Remembered,
 }
 
 impl<'a> View<'a> {
-    /// Returns the record with this id.
-    pub fn get(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
-        let sql = &self.statements(kind)?.by_id;
-        let has_list = kind.members.is_some();
-        let mut found = self.session.first(sql, &[id.into()], |row| record(&row, has_list))?;
-        self.classify(kind, found.as_mut_slice())?;
-        Ok(found)
-    }
-
     /// Returns the number of member lists that no record has taken over yet.
     pub fn n_staged_lists(&mut self) -> Result<u64> {
         let n = self.session.first("SELECT count(*) FROM staging", &[], |row| row.int(0))?;
         Ok(n.unwrap_or(0).cast_unsigned())
-    }
-
-    /// Returns the records with these ids, in the order of the ids, `None` where there is none.
-    pub fn get_many(&mut self, kind: &'static Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
-        let sql = &self.statements(kind)?.by_ids;
-        let has_list = kind.members.is_some();
-        let set = Cell::Set(ids.iter().map(|id| Cell::Text(id.clone())).collect());
-        let mut found = self.session.all(sql, &[set], |row| record(&row, has_list))?;
-        self.classify(kind, &mut found)?;
-        let by_id: HashMap<&str, &Record> = found.iter().map(|it| (it.id.as_str(), it)).collect();
-        Ok(ids.iter().map(|id| by_id.get(id.as_str()).map(|it| (*it).clone())).collect())
-    }
-
-    /// Returns whether a record with this id exists. Reads no body.
-    pub fn has(&mut self, kind: &'static Kind, id: &str) -> Result<bool> {
-        let sql = &self.statements(kind)?.has;
-        Ok(self.session.first(sql, &[id.into()], |_| Ok(()))?.is_some())
     }
 
     /// Returns the class fields of a class of `kind` as an object. See [`Kind::class_fields`].
@@ -272,7 +249,7 @@ impl<'a> View<'a> {
     }
 
     /// Gives records the classes of the current declaration, where rows may have others.
-    fn classify(&mut self, kind: &'static Kind, records: &mut [Record]) -> Result<()> {
+    pub(crate) fn classify(&mut self, kind: &'static Kind, records: &mut [Record]) -> Result<()> {
         let Some(remaking) = self.remaking(kind).filter(|it| it.lacks_classes()) else { return Ok(()) };
         records.iter_mut().try_for_each(|it| remaking.classify(kind, it))
     }

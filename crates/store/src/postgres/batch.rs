@@ -12,6 +12,7 @@ use crate::counters::Counters;
 use crate::error::outdated;
 use crate::index::Remembered;
 use crate::jobs::{Job, WriteTimes};
+use crate::reads::Reads;
 use crate::remake::UnderWay;
 use crate::session::{Session, State};
 use crate::txn::Numbers;
@@ -166,6 +167,7 @@ fn run_one(
             remakes: remakes.cloned(),
             indexes: None,
             pace: None,
+            reads: Reads::default(),
             remembered: Remembered::default(),
         },
         counters: Counters::default(),

@@ -74,12 +74,10 @@ const SHOWN_CHARS: usize = 200;
 /// Returns the statements of a kind for this engine.
 pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
     let name = kind.name;
-    let record = |condition: &str| {
-        let list = if kind.members.is_some() { ", r.list, r.n_members" } else { "" };
-        format!(
-            "SELECT r.key, r.id, r.version, r.sequence, r.class, r.body{list} FROM \"k_{name}\" r WHERE {condition}"
-        )
-    };
+    let list = if kind.members.is_some() { ", r.list, r.n_members" } else { "" };
+    let records =
+        format!("SELECT r.key, r.id, r.version, r.sequence, r.class, r.body{list} FROM \"k_{name}\" r");
+    let record = |condition: &str| format!("{records} WHERE {condition}");
     KindStatements {
         insert_row: insert(kind),
         insert_body: String::new(),
@@ -91,6 +89,7 @@ pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
         by_id: record("r.id = ?1"),
         by_ids: record("r.id = ANY(?1)"),
         by_key: record("r.key = ANY(?1)"),
+        records: records.clone(),
         has: format!("SELECT 1 FROM \"k_{name}\" r WHERE r.id = ?1"),
         insert_many: Vec::new(),
         delete_many: Vec::new(),

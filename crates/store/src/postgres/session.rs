@@ -5,7 +5,7 @@
 //! statement, and the statement that writes the counts is sent with the commit: a statement costs one round trip, a
 //! transaction none of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::pin;
@@ -26,7 +26,7 @@ use super::tls::{Stream, Tls};
 use crate::cell::Cell;
 use crate::error::outdated;
 use crate::row::Row;
-use crate::{Result, StoreError};
+use crate::{Kind, Result, StoreError};
 
 /// Prepared statements kept per session.
 const STATEMENTS: usize = 512;
@@ -57,6 +57,8 @@ pub(crate) struct PgSession {
     connection: Connection<Socket, Stream>,
     statements: HashMap<String, Statement>,
     phase: Phase,
+    /// Kinds whose classes were read in the current transaction.
+    classes_read: HashSet<&'static str>,
     /// Deadline of the current closure.
     deadline: Option<Instant>,
     /// How long to wait for an answer.
@@ -137,6 +139,7 @@ impl PgSession {
             client,
             connection,
             statements: HashMap::new(),
+            classes_read: HashSet::new(),
             phase: Phase::Autocommit,
             deadline: None,
             waiting: statement_timeout.saturating_add(PATIENCE),
@@ -200,6 +203,16 @@ impl PgSession {
         self.waiting = self.usual_waiting;
         (self.is_conflict, self.is_failed, self.wants_snapshot) = (false, false, false);
         (self.n_changes, self.mark, self.declared) = (0, Mark::default(), None);
+        self.classes_read.clear();
+    }
+
+    /// Returns whether the classes of a kind were read in the current snapshot, in which there will be no others.
+    pub(crate) fn has_read_classes(&self, kind: &Kind) -> bool {
+        self.phase == Phase::Begun && self.classes_read.contains(kind.name)
+    }
+
+    pub(crate) fn note_classes_read(&mut self, kind: &'static Kind) {
+        self.classes_read.insert(kind.name);
     }
 
     /// Requires that declarations have changed exactly this often; otherwise what is read from here on is refused.

@@ -19,6 +19,7 @@ use crate::error::outdated;
 use crate::index::Remembered;
 use crate::jobs::{Job, Sharing, Statistics, WriteTimes};
 use crate::pending_links;
+use crate::reads::Reads;
 use crate::remake;
 use crate::session::{Session, State};
 use crate::txn::Numbers;
@@ -242,6 +243,7 @@ impl Writer {
                 remakes: self.shared.remakes.current(),
                 indexes: self.shared.published(),
                 pace: None,
+                reads: Reads::default(),
                 remembered: Remembered::default(),
             },
             counters: Counters::default(),

@@ -1,5 +1,7 @@
 //! Conditions, order and windows on chosen records; `law.rs` tests the same on arbitrary ones.
 
+use std::ops::ControlFlow;
+
 use pinakes_store::{Direction, End, Expr, Order, Path, Pattern, Query, Tenant, Value};
 use serde_json::{Value as Json, json};
 
@@ -210,6 +212,42 @@ fn pages_follow_each_other() {
 }
 
 #[test]
+fn all_records_come_once_and_in_order() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| {
+            (0..600).try_for_each(|n| {
+                txn.insert(&ITEM, &format!("i{n:03}"), &json!({"size": n % 2, "name": "n"})).map(|_| ())
+            })
+        });
+        let of = |query: Query, n_wanted: usize| {
+            read(tenant, |view| {
+                let mut ids = Vec::new();
+                view.for_each(&ITEM, &query, |record| {
+                    ids.push(record.id);
+                    if ids.len() == n_wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                Ok(ids)
+            })
+        };
+        let expected =
+            |range: std::ops::Range<usize>| -> Vec<String> { range.map(|n| format!("i{n:03}")).collect() };
+        let named = || Query::filter(is("name", "n"));
+        assert_eq!(of(named(), usize::MAX), expected(0..600));
+        for (skip, n_wanted) in [(0, 1), (0, 255), (0, 256), (0, 257), (10, 256), (300, 299), (599, 1)] {
+            let query = Query { skip: skip as u64, ..named() };
+            assert_eq!(of(query, n_wanted), expected(skip..skip + n_wanted), "{skip}, {n_wanted}");
+        }
+        assert!(of(Query { skip: 600, ..named() }, usize::MAX).is_empty());
+        let last = Query { skip: 10, ..named().sorted("pid", Direction::Descending) };
+        let expected: Vec<String> = expected(0..590).into_iter().rev().collect();
+        assert_eq!(of(last.clone(), usize::MAX), expected);
+        assert_eq!(of(last, 300), expected[..300]);
+        let odd: Vec<String> = (0..600).filter(|n| n % 2 == 1).map(|n| format!("i{n:03}")).collect();
+        assert_eq!(of(Query::filter(is("size", 1)), usize::MAX), odd);
+    });
+}
+
+#[test]
 fn pages_are_bounded() {
     for place in crate::engines::engines() {
         let limits = pinakes_store::Limits { page_rows: 3, ..Default::default() };
@@ -221,7 +259,7 @@ fn pages_are_bounded() {
         read(&tenant, |view| {
             view.for_each(&ITEM, &Query::filter(Expr::All), |_| {
                 n += 1;
-                std::ops::ControlFlow::Continue(())
+                ControlFlow::Continue(())
             })
         });
         assert_eq!(n, 5);

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinakes_store::{Change, Document, Expr, StoreError, Tenant, Txn};
-use serde_json::json;
+use pinakes_store::{Change, Document, Expr, Query, StoreError, Tenant, Txn};
+use serde_json::{Value as Json, json};
 
 use crate::engines::{on_each, read, refused, write};
 use crate::kinds::{ALL, ITEM, LOAN, PLAIN, USER};
@@ -59,6 +59,50 @@ fn many_are_read_in_the_order_asked() {
         let found = read(tenant, |view| view.get_many(&PLAIN, &ids));
         let found: Vec<Option<String>> = found.into_iter().map(|it| it.map(|it| it.id)).collect();
         assert_eq!(found, [Some("r7".into()), None, Some("r299".into()), Some("r7".into())]);
+    });
+}
+
+#[test]
+fn what_is_read_ahead_is_what_is_there() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| {
+            (0..300).try_for_each(|n| txn.insert(&PLAIN, &format!("r{n}"), &json!({"n": n})).map(|_| ()))
+        });
+        let wanted = || ["r7", "none", "r299", "r7"].map(str::to_owned);
+        let found = read(tenant, |view| {
+            view.read_ahead(&PLAIN, wanted())?;
+            view.read_ahead(&PLAIN, ["r8".to_owned()])?;
+            wanted().iter().chain(&["r8".into(), "r9".into()]).map(|id| view.get(&PLAIN, id)).collect()
+        });
+        let found: Vec<Option<String>> = Vec::into_iter(found).map(|it| it.map(|it| it.id)).collect();
+        let r = |id: &str| Some(id.to_owned());
+        assert_eq!(found, [r("r7"), None, r("r299"), r("r7"), r("r8"), r("r9")]);
+
+        write(tenant, |txn| txn.insert(&USER, "r7", &json!({"name": "Ann"})));
+        let found = read(tenant, |view| {
+            view.read_ahead_of(&[(&PLAIN, vec!["r7", "", "r7", "none"]), (&USER, vec!["r7", "r8"])])?;
+            let has = [view.has(&PLAIN, "r7")?, view.has(&PLAIN, "none")?, view.has(&USER, "r8")?];
+            assert_eq!(has, [true, false, false]);
+            Ok([view.get(&PLAIN, "r7")?, view.get(&USER, "r7")?, view.get(&PLAIN, "none")?])
+        });
+        let found = found.map(|it| it.map(|it| it.json().expect("JSON")));
+        assert_eq!(found, [Some(json!({"n": 7})), Some(json!({"name": "Ann"})), None]);
+
+        let bodies = write(tenant, move |txn| {
+            txn.read_ahead(&PLAIN, wanted())?;
+            let before = txn.get(&PLAIN, "r7")?;
+            txn.update(&PLAIN, "r7", &json!({"n": "new"}))?;
+            txn.insert(&PLAIN, "none", &json!({"n": "first"}))?;
+            assert!(txn.has(&PLAIN, "none")?);
+            assert_eq!(txn.find(&PLAIN, &Query::filter(Expr::All).window(0, 2))?.len(), 2);
+            txn.delete(&PLAIN, "r0")?;
+            assert!(!txn.has(&PLAIN, "r0")?);
+            assert_eq!(txn.first(&PLAIN, Expr::All)?.map(|it| it.id), Some("r1".to_owned()));
+            let (after, first) = (txn.get(&PLAIN, "r7")?, txn.get(&PLAIN, "none")?);
+            [before, after, first].into_iter().flatten().map(|it| it.json()).collect()
+        });
+        let bodies: Vec<Json> = bodies;
+        assert_eq!(bodies, [json!({"n": 7}), json!({"n": "new"}), json!({"n": "first"})]);
     });
 }
 
