@@ -2,7 +2,7 @@
 //! from the usual one. The objects are found among the documents of the search.
 
 use http::StatusCode;
-use pinakes_store::{Direction, Expr, Query, View, Weight};
+use pinakes_store::{Direction, Expr, Query, Record, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, Dataverse};
@@ -183,12 +183,16 @@ fn found(
     }
     let start = (wanted.page - 1).saturating_mul(wanted.per_page);
     let query = Query::filter(filter).sorted("date", Direction::Descending).window(start, wanted.per_page);
+    let documents = view.find(&DOCUMENT, &query)?;
+    let documents = documents.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
     let mut items = Vec::new();
-    for record in view.find(&DOCUMENT, &query)? {
-        let document = record.json()?;
-        if let Some(mut item) = show::item(view, app, asker, site_url, &document, &wanted.shows)? {
-            add_state(&mut item, &document);
-            items.push(item);
+    for step in documents.chunks(show::STEP_ITEMS) {
+        show::read_ahead(view, step.iter())?;
+        for document in step {
+            if let Some(mut item) = show::item(view, app, asker, site_url, document, &wanted.shows)? {
+                add_state(&mut item, document);
+                items.push(item);
+            }
         }
     }
     Ok(Page { role_names: names_of(view, &wanted.roles)?, items, n_all, n_by_type, n_by_status })

@@ -166,14 +166,17 @@ fn run(
     let n_all = view.count(&DOCUMENT, &filter)?;
     let page = page(view, &filter, wanted)?;
     let mut items = Vec::new();
-    for (score, document) in &page {
-        let item = show::item(view, app, asker, site_url, document, &wanted.shows)?;
-        let Some(mut item) = item else { continue };
-        if wanted.shows.relevance {
-            item["matches"] = show::matches(document, &wanted.words);
-            item["score"] = (*score).into();
+    for step in page.chunks(show::STEP_ITEMS) {
+        show::read_ahead(view, step.iter().map(|it| &it.1))?;
+        for (score, document) in step {
+            let item = show::item(view, app, asker, site_url, document, &wanted.shows)?;
+            let Some(mut item) = item else { continue };
+            if wanted.shows.relevance {
+                item["matches"] = show::matches(document, &wanted.words);
+                item["score"] = (*score).into();
+            }
+            items.push(item);
         }
-        items.push(item);
     }
     let mut data = json!({
         "q": wanted.text,

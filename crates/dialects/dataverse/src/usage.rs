@@ -2,15 +2,14 @@
 //! counts, and the progress of the programs that write the reports.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use pinakes_store::{Column, End, Expr, Index, Kind, Query, Search, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::Call;
 use crate::datasets::wanted::Wanted;
-use crate::datasets::{self, Dataset};
+use crate::datasets::{self, DATASET, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{clock, envelope, stored};
@@ -20,8 +19,22 @@ pub(crate) static USAGE_REPORT: Kind = Kind::named("dataverse_usage_report");
 
 /// Counts by `{dataset}/{month}/{country}`: body is a [`Usage`].
 pub(crate) static USAGE: Kind = Kind {
-    columns: &[Column::one("dataset", Type::Integer), Column::one("month", Type::Text)],
+    columns: &[
+        Column::one("dataset", Type::Integer),
+        Column::one("month", Type::Text),
+        Column::one("country", Type::Text),
+        Column::at("views_total_regular", "counts.viewsTotalRegular", Type::Integer),
+        Column::at("views_total_machine", "counts.viewsTotalMachine", Type::Integer),
+        Column::at("views_unique_regular", "counts.viewsUniqueRegular", Type::Integer),
+        Column::at("views_unique_machine", "counts.viewsUniqueMachine", Type::Integer),
+        Column::at("downloads_total_regular", "counts.downloadsTotalRegular", Type::Integer),
+        Column::at("downloads_total_machine", "counts.downloadsTotalMachine", Type::Integer),
+        Column::at("downloads_unique_regular", "counts.downloadsUniqueRegular", Type::Integer),
+        Column::at("downloads_unique_machine", "counts.downloadsUniqueMachine", Type::Integer),
+    ],
     indexes: &[Index::on(&["dataset"])],
+    search: Search::Declared,
+    joins: &["dataset"],
     ..Kind::named("dataverse_usage")
 };
 
@@ -111,16 +124,22 @@ fn metric_named(name: &str) -> Result<&'static str, ApiError> {
     })
 }
 
-impl Usage {
-    /// Returns one metric; totals include regular and machine access.
-    fn count(&self, metric: &str) -> u64 {
-        let one = |name: &str| self.counts.get(name).copied().unwrap_or_default();
-        match metric {
-            "viewsTotal" | "viewsUnique" | "downloadsTotal" | "downloadsUnique" => {
-                one(&format!("{metric}Regular")).saturating_add(one(&format!("{metric}Machine")))
-            }
-            other => one(other),
+/// Returns the names of the counts of which a metric is the sum: totals include regular and machine access.
+fn counts_of(metric: &str) -> Vec<String> {
+    match metric {
+        "viewsTotal" | "viewsUnique" | "downloadsTotal" | "downloadsUnique" => {
+            ["Regular", "Machine"].map(|by| format!("{metric}{by}")).into()
         }
+        "citations" => Vec::new(),
+        other => vec![other.to_owned()],
+    }
+}
+
+impl Usage {
+    /// Returns one metric.
+    fn count(&self, metric: &str) -> u64 {
+        let counts = counts_of(metric).into_iter().filter_map(|name| self.counts.get(&name));
+        counts.fold(0, |sum, it| sum.saturating_add(*it))
     }
 }
 
@@ -311,41 +330,46 @@ fn sum(all: &[Usage], metric: &str) -> u64 {
     all.iter().fold(0, |sum, it| sum.saturating_add(it.count(metric)))
 }
 
-/// Returns all public counts: those of published datasets.
-async fn public_counts(call: &Call) -> Result<Vec<Usage>, ApiError> {
-    let country = country_of(call)?;
-    let find = move |view: &mut View<'_>| -> Result<Vec<Usage>, ApiError> {
-        let mut all: Vec<Usage> = stored::find(view, &USAGE, &Query::filter(Expr::All))?;
-        all.retain(|it| country.as_ref().is_none_or(|country| it.country == *country));
-        let mut public: BTreeMap<i64, bool> = BTreeMap::new();
-        for it in &all {
-            if let Entry::Vacant(entry) = public.entry(it.dataset) {
-                let dataset = datasets::by_id(view, it.dataset)?;
-                entry.insert(dataset.is_some_and(|it| it.released.is_some()));
-            }
-        }
-        all.retain(|it| public.get(&it.dataset) == Some(&true));
-        Ok(all)
-    };
-    call.db().read(Weight::Scan, find).await
+/// Returns the condition on public counts: those of published datasets.
+fn public(view: &mut View<'_>, country: Option<&str>) -> Result<Expr, ApiError> {
+    let published = view.join_keys(&DATASET, &Expr::Exists("released.ordinal".into()), &"id".into())?;
+    let all = Expr::Joined("dataset".into(), published);
+    Ok(all.and(country.map_or(Expr::All, |it| Expr::Is("country".into(), it.into()))))
+}
+
+/// Returns the sum of a metric over the counts that satisfy a condition.
+fn total(view: &mut View<'_>, filter: &Expr, metric: &str) -> Result<u64, ApiError> {
+    let mut total = 0_u64;
+    for name in counts_of(metric) {
+        let n = view.sum(&USAGE, filter, &format!("counts.{name}").as_str().into())?;
+        total = total.saturating_add(n.unsigned_abs());
+    }
+    Ok(total)
 }
 
 async fn of_all(call: Call) -> Answer {
     let (metric, month) = (metric_named(call.param("metric"))?, month_of(&call)?);
-    let mut all = public_counts(&call).await?;
-    all.retain(|it| month.as_ref().is_none_or(|month| it.month <= *month));
-    envelope::ok(json!({"count": sum(&all, metric)}))
+    let country = country_of(&call)?;
+    let read = move |view: &mut View<'_>| -> Result<u64, ApiError> {
+        let upto = |it: &str| Expr::Range("month".into(), End::Open, End::Included(it.into()));
+        let filter = public(view, country.as_deref())?.and(month.as_deref().map_or(Expr::All, upto));
+        total(view, &filter, metric)
+    };
+    envelope::ok(json!({"count": call.db().read(Weight::Scan, read).await?}))
 }
 
 async fn by_month(call: Call) -> Answer {
-    let metric = metric_named(call.param("metric"))?;
-    let mut months: BTreeMap<String, u64> = BTreeMap::new();
-    for it in public_counts(&call).await? {
-        let count = months.entry(it.month.clone()).or_default();
-        *count = count.saturating_add(it.count(metric));
-    }
-    let list = months.into_iter().map(|(month, count)| json!({"date": month, "count": count}));
-    envelope::ok(list.collect::<Vec<Value>>())
+    let (metric, country) = (metric_named(call.param("metric"))?, country_of(&call)?);
+    let read = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let filter = public(view, country.as_deref())?;
+        let mut list = Vec::new();
+        for month in view.count_texts(&USAGE, &filter, &"month".into())?.n_records.into_keys() {
+            let of_month = filter.clone().and(Expr::Is("month".into(), month.as_str().into()));
+            list.push(json!({"date": month, "count": total(view, &of_month, metric)?}));
+        }
+        Ok(list)
+    };
+    envelope::ok(call.db().read(Weight::Scan, read).await?)
 }
 
 async fn show_report(call: Call) -> Answer {

@@ -72,6 +72,7 @@ async fn index_all(call: Call) -> Answer {
         for part in datasets.chunks(BATCH) {
             let (app, part) = (app.clone(), part.to_vec());
             let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+                txn.read_ahead(&DATASET, part.iter().map(i64::to_string))?;
                 part.iter().try_for_each(|id| search::index::index_whole_dataset(txn, &app, *id))
             };
             db.write(write).await?;

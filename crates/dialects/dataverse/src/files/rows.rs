@@ -14,14 +14,13 @@ const NAMES: u32 = 100_000;
 /// Numbers that are looked up one by one, before all names are read.
 const TRIED_SINGLY: u32 = 16;
 /// Files that are read in one step.
-pub(super) const STEP_FILES: usize = 512;
+pub(crate) const STEP_FILES: usize = 512;
 
 /// Returns the condition of the rows of a version.
 pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
     let upto = Expr::Range("since".into(), End::Open, End::Included(ordinal.into()));
-    let open = Expr::Is("until".into(), pinakes_store::Value::Null);
-    let later = Expr::Range("until".into(), End::Excluded(ordinal.into()), End::Open);
-    Expr::Is("dataset".into(), dataset.into()).and(upto).and(Expr::Or(vec![open, later]))
+    let ended = Expr::Range("until".into(), End::Open, End::Included(ordinal.into()));
+    Expr::Is("dataset".into(), dataset.into()).and(upto).and(Expr::Not(Box::new(ended)))
 }
 
 /// Returns the rows of a version, ordered by name.

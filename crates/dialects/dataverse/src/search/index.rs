@@ -13,6 +13,7 @@ use crate::blocks::fields::Metadata;
 use crate::datasets::{self, Dataset, Version, version};
 use crate::error::ApiError;
 use crate::files::json::publications;
+use crate::files::kinds::DATA_FILE;
 use crate::files::{DataFile, Found, rows, types};
 use crate::search::document::{self, DOCUMENT};
 use crate::search::visible;
@@ -198,9 +199,12 @@ pub(crate) fn index_whole_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -
 fn index_files(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<(), ApiError> {
     let of = Expr::Is("dataset".into(), dataset.id.into());
     let shared = Shared::of(txn, app, dataset)?;
-    for id in rows::ids_of(txn, &crate::files::kinds::DATA_FILE, of)? {
-        if let Some(file) = rows::data_file(txn, id.parse().unwrap_or_default())? {
-            index_file_of(txn, &shared, dataset, file)?;
+    for step in rows::ids_of(txn, &DATA_FILE, of)?.chunks(rows::STEP_FILES) {
+        txn.read_ahead(&DATA_FILE, step.iter().cloned())?;
+        for id in step {
+            if let Some(file) = rows::data_file(txn, id.parse().unwrap_or_default())? {
+                index_file_of(txn, &shared, dataset, file)?;
+            }
         }
     }
     Ok(())

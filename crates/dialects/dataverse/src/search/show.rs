@@ -7,10 +7,12 @@ use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
 use crate::citation::Cited;
+use crate::collections::COLLECTION;
 use crate::datasets::show::{Showing, publisher, shown_blocks};
-use crate::datasets::{self, version};
+use crate::datasets::version::VERSION;
+use crate::datasets::{self, DATASET, Dataset, version};
 use crate::error::ApiError;
-use crate::files::kinds::ROW;
+use crate::files::kinds::{DATA_FILE, LOGO, ROW};
 use crate::files::{Found, Row, rows, types};
 use crate::search::document::DOCUMENT;
 use crate::{clock, collections, stored};
@@ -121,6 +123,37 @@ fn marked(text: &str, words: &[String]) -> Option<String> {
         escaped(&text[at..at + length]),
         escaped(&text[at + length..end])
     ))
+}
+
+/// Results that are shown in one step.
+pub(crate) const STEP_ITEMS: usize = 50;
+
+/// Reads together what some results of a page show, for [`item`] to find: where each read takes a round trip.
+pub(crate) fn read_ahead<'a>(
+    view: &mut View<'_>,
+    documents: impl Iterator<Item = &'a Value> + Clone,
+) -> Result<(), ApiError> {
+    if !view.is_remote() {
+        return Ok(());
+    }
+    let ids = |ty: &'static str, name: &'static str| {
+        let numbers = documents.clone().filter(move |it| it["type"] == ty).map(move |it| number(it, name));
+        numbers.filter(|it| *it != 0).map(|it| it.to_string())
+    };
+    view.read_ahead(&DATA_FILE, ids("files", "entity"))?;
+    view.read_ahead(&ROW, ids("files", "row"))?;
+    view.read_ahead(&DATASET, ids("datasets", "dataset").chain(ids("files", "dataset")))?;
+    view.read_ahead(&LOGO, ids("datasets", "dataset"))?;
+    let collections =
+        ids("datasets", "parent").chain(ids("dataverses", "entity")).chain(ids("dataverses", "parent"));
+    view.read_ahead(&COLLECTION, collections)?;
+    let mut versions: Vec<String> = ids("datasets", "version").collect();
+    for id in ids("files", "dataset") {
+        let dataset = stored::get::<Dataset>(view, &DATASET, &id)?.unwrap_or_default();
+        versions.extend(dataset.draft.map(|it| it.version.to_string()));
+        versions.extend(dataset.released.or(dataset.last).map(|it| it.version.to_string()));
+    }
+    Ok(view.read_ahead(&VERSION, versions)?)
 }
 
 /// Returns a result; `None` if its object no longer exists.

@@ -23,5 +23,6 @@ mod search;
 mod server;
 mod sword;
 mod upkeep;
+mod usage;
 mod users;
 mod workflows;

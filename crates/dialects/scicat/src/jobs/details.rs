@@ -25,6 +25,8 @@ use crate::rights::Rights;
 const RELATIONS: [&str; 3] = ["datablocks", "origdatablocks", "attachments"];
 /// Maximum number of datasets in one answer.
 const MAX_SHOWN: usize = 10_000;
+/// Datasets that are read in one step.
+const STEP_DATASETS: usize = 100;
 
 /// `GET /jobs?filter={"include":["datasets"]}`.
 ///
@@ -182,16 +184,20 @@ impl Writer {
             return Ok(false);
         }
         let mut separator: &[u8] = b"[";
-        for pid in pids.iter().take(*n_left) {
-            let Some(record) = view.get(&DATASET, pid)? else { continue };
-            if !self.rights.may_read(&*view.class(&DATASET, record.class)?) {
-                continue;
+        for step in pids.chunks(STEP_DATASETS) {
+            let step = &step[..step.len().min(*n_left)];
+            view.read_ahead(&DATASET, step.iter().cloned())?;
+            for pid in step {
+                let Some(record) = view.get(&DATASET, pid)? else { continue };
+                if !self.rights.may_read(&*view.class(&DATASET, record.class)?) {
+                    continue;
+                }
+                if sink.push(separator).is_err() || !self.shape.push(view, &record, sink)? {
+                    return Ok(false);
+                }
+                *n_left -= 1;
+                separator = b",";
             }
-            if sink.push(separator).is_err() || !self.shape.push(view, &record, sink)? {
-                return Ok(false);
-            }
-            *n_left -= 1;
-            separator = b",";
         }
         let end: &[u8] = if separator == b"[" { b"[]}" } else { b"]}" };
         Ok(sink.push(end).is_ok())
