@@ -1,6 +1,6 @@
 //! The record of a user, its kind, and how users are found.
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, Record, StoreError, Type, Value, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Search, StoreError, Type, Value, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
@@ -30,6 +30,8 @@ pub static USER: Kind = Kind {
         Index::on(&["email"]),
         Index::on(&["external_id"]),
     ],
+    search: Search::Declared,
+    joins: &["uuid"],
     ..Kind::named("accounts_user")
 };
 

@@ -20,7 +20,7 @@ use axum::body::Body;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use pinakes_http::{answer, body};
-use pinakes_store::{Expr, Query, Txn, View, Weight};
+use pinakes_store::{Expr, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::bulk_edit::operations::{OPERATIONS, ROW, in_states, operation, refused, rows};
@@ -424,13 +424,8 @@ async fn download(call: Call) -> Answer {
 /// Lists the users who have started bulk operations.
 async fn users(call: Call) -> Answer {
     let read = |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let mut ids: Vec<String> = Vec::new();
-        for record in view.find(&OPERATIONS.kind, &Query::filter(Expr::All))? {
-            let user = text_at(&record.json()?, "userId").unwrap_or_default().to_owned();
-            if !user.is_empty() && !ids.contains(&user) {
-                ids.push(user);
-            }
-        }
+        let counts = view.count_texts(&OPERATIONS.kind, &Expr::All, &"userId".into())?;
+        let ids: Vec<String> = counts.n_records.into_keys().collect();
         let mut list = Vec::new();
         for record in view.get_many(&crate::users::user::USERS.kind, &ids)?.iter().flatten() {
             let user = record.json()?;

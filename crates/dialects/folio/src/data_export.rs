@@ -22,7 +22,7 @@ mod transform;
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{Expr, Query, StoreError, Txn, View, Weight};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::data_export::jobs::{JOBS, LOGS, invalid};
 use crate::data_export::start::{new_job, profile, run_by};
@@ -201,14 +201,12 @@ async fn clean_up(_: Call) -> Answer {
 /// Lists the users who have run jobs.
 async fn related_users(call: Call) -> Answer {
     let read = |view: &mut View<'_>| -> Result<Vec<Value>, StoreError> {
-        let mut users: Map<String, Value> = Map::new();
-        for record in view.find(&JOBS.kind, &Query::filter(Expr::All).window(0, 1_000))? {
-            let by = record.json()?["runBy"].take();
-            if let Some(id) = text_at(&by, "userId").map(str::to_owned) {
-                users.insert(id, by);
-            }
+        let mut users = Vec::new();
+        for id in view.count_texts(&JOBS.kind, &Expr::All, &"runBy.userId".into())?.n_records.into_keys() {
+            let job = view.first(&JOBS.kind, Expr::Is("runBy.userId".into(), id.as_str().into()))?;
+            users.extend(job.map(|it| it.json()).transpose()?.map(|mut it| it["runBy"].take()));
         }
-        Ok(users.into_iter().map(|(_, user)| user).collect())
+        Ok(users)
     };
     let users = call.db().read(Weight::Scan, read).await?;
     Ok(json_answer(StatusCode::OK, &json!({"totalRecords": users.len(), "relatedUsers": users})))

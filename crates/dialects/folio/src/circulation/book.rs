@@ -29,6 +29,12 @@ pub(crate) struct Book {
 impl Book {
     /// Reads an item's related records; missing ones are empty.
     pub(crate) fn of(view: &mut View<'_>, known: &mut Records, item: Arc<Value>) -> Result<Self, StoreError> {
+        view.read_ahead_of(&[
+            (&HOLDINGS.kind, vec![text(&item, "holdingsRecordId")]),
+            (&LOCATIONS.kind, vec![text(&item, "effectiveLocationId")]),
+            (&MATERIAL_TYPES.kind, vec![text(&item, "materialTypeId")]),
+            (&LOAN_TYPES.kind, vec![text(&item, "permanentLoanTypeId"), text(&item, "temporaryLoanTypeId")]),
+        ])?;
         let holdings = known.at(view, &HOLDINGS, &item, "holdingsRecordId")?.unwrap_or_default();
         let instance = known.at(view, &INSTANCES, &holdings, "instanceId")?.unwrap_or_default();
         let location = known.at(view, &LOCATIONS, &item, "effectiveLocationId")?.unwrap_or_default();
@@ -43,6 +49,11 @@ impl Book {
         items: &[Arc<Value>],
     ) -> Result<(), StoreError> {
         let of = |field: &'static str| items.iter().map(move |it| text(it, field));
+        view.read_ahead_of(&[
+            (&HOLDINGS.kind, of("holdingsRecordId").collect()),
+            (&LOCATIONS.kind, of("effectiveLocationId").collect()),
+            (&MATERIAL_TYPES.kind, of("materialTypeId").collect()),
+        ])?;
         let holdings = known.load(view, &HOLDINGS, of("holdingsRecordId"))?;
         known.load(view, &INSTANCES, holdings.iter().map(|it| text(it, "instanceId")))?;
         known.load(view, &LOCATIONS, of("effectiveLocationId"))?;
@@ -203,6 +214,13 @@ impl Book {
         {
             map.insert(name.into(), text(components, field).into());
         }
+        view.read_ahead_of(&[
+            (&LOAN_TYPES.kind, vec![self.loan_type_id()]),
+            (&LIBRARIES.kind, vec![text(&self.location, "libraryId")]),
+            (&CAMPUSES.kind, vec![text(&self.location, "campusId")]),
+            (&INSTITUTIONS.kind, vec![text(&self.location, "institutionId")]),
+            (&SERVICE_POINTS.kind, vec![text(&self.location, "primaryServicePoint")]),
+        ])?;
         let loan_type = known.get(view, &LOAN_TYPES, self.loan_type_id())?.unwrap_or_default();
         map.insert("loanType".into(), text(&loan_type, "name").into());
         map.insert("effectiveLocationSpecific".into(), text(&self.location, "name").into());

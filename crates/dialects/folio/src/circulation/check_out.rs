@@ -13,8 +13,9 @@ use serde_json::{Map, Value, json};
 use super::book::Book;
 use super::loan_policy::LoanPolicy;
 use super::loans::{self, LOANS};
-use super::neighbours::{ITEMS, PROXIES_FOR, USERS};
+use super::neighbours::{ITEMS, PROXIES_FOR, SERVICE_POINTS, USERS};
 use super::overrides::{Block, Overrides};
+use super::policies::{LOAN_POLICIES, LOST_ITEM_POLICIES, NOTICE_POLICIES, OVERDUE_POLICIES};
 use super::records::{Records, by_barcode, text};
 use super::requests::queue::{Queue, Request};
 use super::rules::PolicyKind;
@@ -136,6 +137,13 @@ fn decide(view: &mut View<'_>, writer: &Writer, asked: &Asked) -> Result<Decisio
     known.put(&USERS, user.clone());
     let chosen = terms::choose(view, &book, text(&user, "patronGroup"))?;
     let policy_id = asked.forced_policy.as_deref().unwrap_or(chosen.policies.id(PolicyKind::Loan));
+    view.read_ahead_of(&[
+        (&LOAN_POLICIES.kind, vec![policy_id]),
+        (&OVERDUE_POLICIES.kind, vec![chosen.policies.id(PolicyKind::OverdueFine)]),
+        (&LOST_ITEM_POLICIES.kind, vec![chosen.policies.id(PolicyKind::LostItem)]),
+        (&NOTICE_POLICIES.kind, vec![chosen.policies.id(PolicyKind::Notice)]),
+        (&SERVICE_POINTS.kind, vec![&asked.service_point]),
+    ])?;
     let policy = terms::loan_policy(view, &mut known, policy_id)?;
     let fulfilled = queue.take_first_of(text(&user, "id"));
     let loan_date = asked.loan_date.unwrap_or(moment::from_ms(writer.now_ms));

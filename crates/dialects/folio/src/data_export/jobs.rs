@@ -15,6 +15,7 @@ pub(crate) static JOBS: Collection = Collection {
             Column::one("hrId", Type::Integer),
             Column::one("status", Type::Text),
             Column::one("jobProfileId", Type::Text),
+            Column::at("run_by", "runBy.userId", Type::Text),
             Column::one("startedDate", Type::Instant),
             Column::one("completedDate", Type::Instant),
         ],
@@ -26,7 +27,6 @@ pub(crate) static JOBS: Collection = Collection {
     names: Names {
         fields: &[
             "jobProfileName",
-            "runBy.userId",
             "exportedFiles.fileName",
             "progress.exported",
             "progress.failed",

@@ -54,8 +54,8 @@ async fn list(call: Call) -> Answer {
         let names = Names::PLAIN;
         let filter =
             cql::meaning(&page.cql.condition, &PERMISSION_USER, &names, &mut |_| Ok::<_, FolioError>(None))?;
-        let mut total = view.count(&PERMISSION_USER, &filter)?;
-        let query = Query::filter(filter.clone()).window(page.offset, page.limit);
+        let n_granted = view.count(&PERMISSION_USER, &filter)?;
+        let query = Query::filter(filter).window(page.offset, page.limit);
         let mut found =
             view.find(&PERMISSION_USER, &query)?.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
         // They are followed by accounts whose permissions were granted in another way.
@@ -63,17 +63,13 @@ async fn list(call: Call) -> Answer {
         let of_accounts = cql::meaning(&page.cql.condition, &pinakes_accounts::USER, &names, &mut |_| {
             Ok::<_, FolioError>(None)
         })?;
-        let mut passed = total;
-        for account in user::find(view, &Query::filter(of_accounts))? {
-            let id = account.uuid.to_string();
-            if view.first(&PERMISSION_USER, Expr::Is("userId".into(), id.as_str().into()))?.is_some() {
-                continue;
-            }
-            total += 1;
-            if page.offset <= passed && (found.len() as u64) < page.limit {
-                found.push(of_account(&account));
-            }
-            passed += 1;
+        let granted = view.join_keys(&PERMISSION_USER, &Expr::All, &"userId".into())?;
+        let others = of_accounts.and(Expr::Not(Box::new(Expr::Joined("uuid".into(), granted))));
+        let total = n_granted + user::count(view, &others)?;
+        let n_left = page.limit - found.len() as u64;
+        if n_left != 0 {
+            let query = Query::filter(others).window(page.offset.saturating_sub(n_granted), n_left);
+            found.extend(user::find(view, &query)?.iter().map(of_account));
         }
         Ok((found, total))
     };

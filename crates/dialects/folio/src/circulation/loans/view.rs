@@ -20,6 +20,15 @@ pub(crate) fn extended_all(
     loans: Vec<Value>,
 ) -> Result<Vec<Value>, StoreError> {
     let of = |field: &'static str| loans.iter().map(move |it| text(it, field));
+    view.read_ahead_of(&[
+        (&ITEMS.kind, of("itemId").collect()),
+        (&USERS.kind, of("userId").chain(of("proxyUserId")).collect()),
+        (&GROUPS.kind, of("patronGroupIdAtCheckout").collect()),
+        (&LOAN_POLICIES.kind, of("loanPolicyId").collect()),
+        (&OVERDUE_POLICIES.kind, of("overdueFinePolicyId").collect()),
+        (&LOST_ITEM_POLICIES.kind, of("lostItemPolicyId").collect()),
+        (&SERVICE_POINTS.kind, of("checkoutServicePointId").chain(of("checkinServicePointId")).collect()),
+    ])?;
     let items = known.load(view, &ITEMS, of("itemId"))?;
     Book::load(view, known, &items)?;
     let users = known.load(view, &USERS, of("userId").chain(of("proxyUserId")))?;

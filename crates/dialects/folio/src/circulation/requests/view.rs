@@ -17,6 +17,12 @@ pub(crate) fn extended_all(
     requests: &[Value],
 ) -> Result<Vec<Value>, StoreError> {
     let of = |field: &'static str| requests.iter().map(move |it| text(it, field));
+    view.read_ahead_of(&[
+        (&ITEMS.kind, of("itemId").collect()),
+        (&INSTANCES.kind, of("instanceId").collect()),
+        (&USERS.kind, of("requesterId").chain(of("proxyUserId")).collect()),
+        (&SERVICE_POINTS.kind, of("pickupServicePointId").collect()),
+    ])?;
     let items = known.load(view, &ITEMS, of("itemId"))?;
     Book::load(view, known, &items)?;
     known.load(view, &INSTANCES, of("instanceId"))?;

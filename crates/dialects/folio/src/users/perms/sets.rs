@@ -62,6 +62,7 @@ pub(crate) static PERMISSION_USER: Kind = Kind {
     columns: &[Column::one("userId", Type::Text), Column::many("permissions", Type::Text)],
     indexes: &[Index::unique(&["userId"])],
     search: Search::Folded,
+    joins: &["userId"],
     ..Kind::named("folio_permission_user")
 };
 
