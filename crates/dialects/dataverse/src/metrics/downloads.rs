@@ -1,7 +1,8 @@
 //! Downloads by dataset and by file, and numbers of distinct users: `/api/info/metrics/uniquedownloads` and related
 //! routes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use pinakes_store::{Expr, Query, View, Weight};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::asker::Asker;
 use crate::datasets::wanted::is_dataset_kept_from;
 use crate::error::{Answer, ApiError};
 use crate::files::{Found, rows};
-use crate::guestbooks::{ENTRY, Entry};
+use crate::guestbooks::{self, ENTRY};
 use crate::routing::Routes;
 use crate::{datasets, stored};
 
@@ -41,7 +42,7 @@ enum Of {
 }
 
 /// Who downloaded: an account, the mail address that a guest gave, or an unknown guest.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 enum Person {
     User(i64),
     Mail(String),
@@ -49,7 +50,7 @@ enum Person {
 }
 
 impl Person {
-    fn of(entry: &Entry) -> Self {
+    fn of(entry: &guestbooks::Entry) -> Self {
         let mail = entry.response.get("email").and_then(Value::as_str).filter(|it| !it.is_empty());
         match (entry.user, mail) {
             (Some(user), _) => Self::User(user),
@@ -65,26 +66,63 @@ struct Item {
     pid: String,
 }
 
-/// Downloads of one object: month and person of each.
-type Downloads = Vec<(String, Person)>;
+/// Downloads of one object.
+#[derive(Debug, Default)]
+struct Downloads {
+    /// Their number, by month.
+    by_month: BTreeMap<String, u64>,
+    /// The month in which each person downloaded first, if people are counted.
+    people: HashMap<Person, String>,
+}
+
+impl Downloads {
+    fn add(&mut self, month: &str, person: Option<Person>) {
+        *self.by_month.entry(month.to_owned()).or_default() += 1;
+        let Some(person) = person else { return };
+        match self.people.entry(person) {
+            Entry::Vacant(entry) => {
+                entry.insert(month.to_owned());
+            }
+            Entry::Occupied(mut entry) if month < entry.get().as_str() => {
+                entry.insert(month.to_owned());
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+
+    /// Returns the number of downloads, or of people, up to the end of each month with downloads.
+    fn cumulative(&self, people: bool) -> Vec<(String, u64)> {
+        let mut new = self.by_month.clone();
+        if people {
+            new.values_mut().for_each(|n| *n = 0);
+            self.people.values().for_each(|month| *new.entry(month.clone()).or_default() += 1);
+        }
+        let mut n = 0;
+        let up_to = |(month, more)| {
+            n += more;
+            (month, n)
+        };
+        new.into_iter().map(up_to).collect()
+    }
+}
 
 /// Returns the published datasets or files that were downloaded up to the end of a month, without those hidden from the
 /// caller.
 fn downloads(
     view: &mut View<'_>,
     asker: &Asker,
-    of: Of,
+    (of, people): (Of, bool),
     parent: Option<&str>,
     month: Option<&str>,
 ) -> Result<Vec<(Item, Downloads)>, ApiError> {
     let below = below(view, parent)?;
     let mut found: BTreeMap<i64, Downloads> = BTreeMap::new();
     view.try_for_each(&ENTRY, &Query::filter(Expr::All), |record| {
-        let entry: Entry = stored::parsed(&record)?;
-        let on = entry.time.get(..7).unwrap_or_default().to_owned();
-        if !entry.is_request && month.is_none_or(|month| on.as_str() <= month) {
+        let entry: guestbooks::Entry = stored::parsed(&record)?;
+        let on = entry.time.get(..7).unwrap_or_default();
+        if !entry.is_request && month.is_none_or(|month| on <= month) {
             let id = if of == Of::Files { entry.file } else { entry.dataset };
-            found.entry(id).or_default().push((on, Person::of(&entry)));
+            found.entry(id).or_default().add(on, people.then(|| Person::of(&entry)));
         }
         Ok::<_, ApiError>(())
     })?;
@@ -117,20 +155,17 @@ fn downloads(
 async fn counted(call: Call, of: Of, people: bool, by_month: bool) -> Answer {
     let (parent, month) = (call.query.filled("parentAlias").map(str::to_owned), asked_month(&call)?);
     let asker = call.asker.clone();
-    let read = move |view: &mut View<'_>| downloads(view, &asker, of, parent.as_deref(), month.as_deref());
+    let read =
+        move |view: &mut View<'_>| downloads(view, &asker, (of, people), parent.as_deref(), month.as_deref());
     let items = call.db().read(Weight::Scan, read).await?;
     let mut rows: Vec<(String, Item, u64)> = Vec::new();
-    for (item, mut downloads) in items {
-        downloads.sort();
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        let (mut seen, mut n) = (BTreeSet::new(), 0_u64);
-        for (on, person) in downloads {
-            if !people || seen.insert(person) {
-                n += 1;
-            }
-            counts.insert(if by_month { on } else { String::new() }, n);
-        }
-        rows.extend(counts.into_iter().map(|(on, n)| (on, Item { id: item.id, pid: item.pid.clone() }, n)));
+    for (item, downloads) in items {
+        let counts = downloads.cumulative(people);
+        let first = if by_month { 0 } else { counts.len().saturating_sub(1) };
+        rows.extend(counts.into_iter().skip(first).map(|(month, n)| {
+            let on = if by_month { month } else { String::new() };
+            (on, Item { id: item.id, pid: item.pid.clone() }, n)
+        }));
     }
     rows.sort_by(|a, b| (&a.0, b.2, a.1.id).cmp(&(&b.0, a.2, b.1.id)));
     match (of, by_month) {
