@@ -24,7 +24,7 @@ impl View<'_> {
     /// Returns the record with this id.
     pub fn get(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
         if let Some(found) = self.reads.get(kind, id) {
-            return Ok(found);
+            return Ok(found.clone());
         }
         let sql = &self.statements(kind)?.by_id;
         let has_list = kind.members.is_some();
@@ -64,7 +64,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Reads a few records of several kinds ahead, in one statement: see [`View::read_ahead`]. Names each kind once.
+    /// Reads a few records of several kinds ahead, in one statement: see [`View::read_ahead`]. Names each kind once. Does
+    /// nothing for many.
     pub fn read_ahead_of(&mut self, wanted: &[(&'static Kind, Vec<&str>)]) -> Result<()> {
         if !self.is_remote() || AHEAD_RECORDS < wanted.iter().map(|it| it.1.len()).sum() {
             return Ok(());

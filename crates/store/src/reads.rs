@@ -28,10 +28,12 @@ pub(crate) struct OfKind {
 }
 
 impl Reads {
-    pub(crate) fn get(&self, kind: &Kind, id: &str) -> Option<Option<Record>> {
-        self.kinds.get(kind.name)?.by_id.get(id).cloned()
+    /// Returns a record, or that there is none, if it was read.
+    pub(crate) fn get(&self, kind: &Kind, id: &str) -> Option<&Option<Record>> {
+        self.kinds.get(kind.name)?.by_id.get(id)
     }
 
+    /// Returns what a statement with its values was answered.
     pub(crate) fn answer(&self, kind: &Kind, name: &str) -> Option<Vec<Record>> {
         self.kinds.get(kind.name)?.answers.get(name).cloned()
     }
