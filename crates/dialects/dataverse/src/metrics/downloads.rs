@@ -1,7 +1,6 @@
 //! Downloads by dataset and by file, and numbers of distinct users: `/api/info/metrics/uniquedownloads` and related
 //! routes.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use pinakes_store::{Expr, Query, View, Weight};
@@ -79,14 +78,9 @@ impl Downloads {
     fn add(&mut self, month: &str, person: Option<Person>) {
         *self.by_month.entry(month.to_owned()).or_default() += 1;
         let Some(person) = person else { return };
-        match self.people.entry(person) {
-            Entry::Vacant(entry) => {
-                entry.insert(month.to_owned());
-            }
-            Entry::Occupied(mut entry) if month < entry.get().as_str() => {
-                entry.insert(month.to_owned());
-            }
-            Entry::Occupied(_) => {}
+        let first = self.people.entry(person).or_insert_with(|| month.to_owned());
+        if month < first.as_str() {
+            month.clone_into(first);
         }
     }
 

@@ -202,7 +202,7 @@ fn index_files(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<
     for step in rows::ids_of(txn, &DATA_FILE, of)?.chunks(rows::STEP_FILES) {
         txn.read_ahead(&DATA_FILE, step.iter().cloned())?;
         for id in step {
-            if let Some(file) = rows::data_file(txn, id.parse().unwrap_or_default())? {
+            if let Some(file) = stored::get(txn, &DATA_FILE, id)? {
                 index_file_of(txn, &shared, dataset, file)?;
             }
         }

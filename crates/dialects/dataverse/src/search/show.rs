@@ -149,7 +149,7 @@ pub(crate) fn read_ahead<'a>(
     view.read_ahead(&COLLECTION, collections)?;
     let mut versions: Vec<String> = ids("datasets", "version").collect();
     for id in ids("files", "dataset") {
-        let dataset = stored::get::<Dataset>(view, &DATASET, &id)?.unwrap_or_default();
+        let Some(dataset) = stored::get::<Dataset>(view, &DATASET, &id)? else { continue };
         versions.extend(dataset.draft.map(|it| it.version.to_string()));
         versions.extend(dataset.released.or(dataset.last).map(|it| it.version.to_string()));
     }
