@@ -103,10 +103,16 @@ pub(crate) async fn composite(call: &Call, account: Arc<User>) -> Result<Value, 
             Some(record) => record.json()?,
             None => Value::Object(record_of(&account)),
         };
-        Ok(composer.composites(view, vec![(record, caller.clone())])?.pop().unwrap_or_default())
+        composer
+            .composites(view, vec![(record, caller.clone())])?
+            .pop()
+            .ok_or_else(|| FolioError::not_found(""))
     };
     call.db().read(Weight::Scan, read).await
 }
+
+/// Users for whom what belongs to them is read together.
+const STEP_USERS: usize = 100;
 
 /// Puts users together with what belongs to them.
 struct Composer {
@@ -123,6 +129,14 @@ impl Composer {
     }
 
     fn of_records(&self, view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>, FolioError> {
+        let mut list = Vec::with_capacity(records.len());
+        for step in records.chunks(STEP_USERS) {
+            list.extend(self.of_step(view, step)?);
+        }
+        Ok(list)
+    }
+
+    fn of_step(&self, view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>, FolioError> {
         let uuids = records.iter().map(|it| it.id.as_str().into()).collect();
         let accounts = user::find(view, &Query::filter(Expr::In("uuid".into(), uuids)))?;
         let mut accounts: HashMap<String, User> =
