@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
 
-use crate::eval::{any_list, any_value, each_text};
-use crate::field_values::{Field, ValueCounts, Values};
+use crate::field_values::{Field, ValueCounts, Values, check_number};
 use crate::parts::Parts;
 use crate::scan::Scan;
-use crate::{Expr, Kind, Path, Query, Result, StoreError, View, explain};
+use crate::{Expr, Kind, Path, Query, Record, Result, StoreError, View, explain};
+
+/// Records whose bodies are read in one step.
+const STEP_RECORDS: usize = 500;
 
 impl View<'_> {
     /// Returns the different values at a path: texts of up to 64 KB, numbers and booleans; of a list, those of its
@@ -41,10 +43,9 @@ impl View<'_> {
     pub fn count_texts(&mut self, kind: &'static Kind, filter: &Expr, path: &Path) -> Result<TextCounts> {
         let mut counts = TextCounts::default();
         let field = Field { path: path.clone(), by_day: false };
-        let counted = self.count_values(kind, filter, &[field], &mut |body| counts.add_of(body, path))?;
-        for field in counted {
-            counts.n_without += field.n_without;
-            for (value, n) in field.n_records {
+        for of_field in self.count_values(kind, filter, &[field])? {
+            counts.n_without += of_field.n_without;
+            for (value, n) in of_field.n_records {
                 if let Ok(Json::String(text)) = serde_json::from_str(&value) {
                     *counts.n_records.entry(text).or_default() += n;
                 }
@@ -53,9 +54,9 @@ impl View<'_> {
         Ok(counts)
     }
 
-    /// Counts the values of fields in the records that satisfy a condition. Records that the search index does not count
-    /// are passed to `visit`, as the members of their bodies that the fields are in: those changed since its commit, and
-    /// all of them if they are few, or where some values are objects or below lists.
+    /// Counts the values of fields in the records that satisfy a condition. Bodies are read of those that the search index
+    /// does not count: those changed since its commit, those with objects or lists in lists there, and all of them if they
+    /// are few or most are such.
     ///
     /// Errors: a field has more values than a list answer may have rows.
     pub fn count_values(
@@ -63,18 +64,31 @@ impl View<'_> {
         kind: &'static Kind,
         filter: &Expr,
         fields: &[Field],
-        visit: &mut dyn FnMut(&Json),
     ) -> Result<Vec<ValueCounts>> {
         let query = Query::filter(filter.clone());
-        if let Some(counts) = Scan::of(self, kind, &query)?.count_values(self, fields, visit)? {
-            return Ok(counts);
-        }
         let parts = Parts::default().with(fields.iter().map(|it| &it.path));
-        self.try_for_each(kind, &query, |record| {
-            visit(&record.json_of(&parts)?);
+        let most = self.shared.limits.page_rows;
+        let add = |all: &mut Vec<ValueCounts>, record: &Record| {
+            let body = record.json_of(&parts)?;
+            for (counts, field) in all.iter_mut().zip(fields) {
+                counts.add_of(&body, field);
+                check_number(counts.n_records.len(), &field.path, most)?;
+            }
             Ok::<_, StoreError>(())
-        })?;
-        Ok(fields.iter().map(|_| ValueCounts::default()).collect())
+        };
+        if let Some((mut all, left)) = Scan::of(self, kind, &query)?.count_values(self, fields)? {
+            explain::note(|| format!("{} values: search index, {} bodies counted", kind.name, left.len()));
+            for step in left.chunks(STEP_RECORDS) {
+                for record in self.by_keys(kind, step)? {
+                    add(&mut all, &record)?;
+                }
+                self.check_pace()?;
+            }
+            return Ok(all);
+        }
+        let mut all: Vec<ValueCounts> = fields.iter().map(|_| ValueCounts::default()).collect();
+        self.try_for_each(kind, &query, |record| add(&mut all, &record))?;
+        Ok(all)
     }
 }
 
@@ -85,16 +99,4 @@ pub struct TextCounts {
     pub n_records: BTreeMap<String, u64>,
     /// The number of records that have neither a value nor a list at the path.
     pub n_without: u64,
-}
-
-impl TextCounts {
-    /// Adds the texts of a body.
-    fn add_of(&mut self, body: &Json, path: &Path) {
-        let mut texts = BTreeSet::new();
-        each_text(body, path, |text| texts.extend([text.to_owned()]));
-        let steps = path.as_steps();
-        let has_any = any_value(body, steps, &mut |it| !it.is_null()) || any_list(body, steps, &mut |_| true);
-        self.n_without += u64::from(!has_any);
-        texts.into_iter().for_each(|it| *self.n_records.entry(it).or_default() += 1);
-    }
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use serde_json::{Number, Value as Json};
 
-use crate::eval::any_value;
+use crate::eval::{any_list, any_value};
 use crate::{Path, Result, StoreError};
 
 /// Integers below this are exactly represented by a 64-bit float.
@@ -101,13 +101,30 @@ pub(crate) fn day_of(text: &str) -> &str {
 #[derive(Debug, Default)]
 pub struct ValueCounts {
     /// The number of records by value, which is written as JSON; by the day itself where days are counted. A record
-    /// counts once for each value that it has.
+    /// counts once for each value that it has, in lists as well.
     pub n_records: HashMap<String, u64>,
     /// The number of records that have neither a value nor a list at the path.
     pub n_without: u64,
 }
 
 impl ValueCounts {
+    /// Adds the values of a body.
+    pub(crate) fn add_of(&mut self, body: &Json, field: &Field) {
+        let (mut values, steps) = (BTreeSet::new(), field.path.as_steps());
+        any_value(body, steps, &mut |value| {
+            values.extend(match value {
+                Json::Null => None,
+                Json::String(text) if field.by_day => Some(day_of(text).to_owned()),
+                Json::Number(number) => Some(number_text(number)),
+                other => Some(other.to_string()),
+            });
+            false
+        });
+        let has_any = !values.is_empty() || any_list(body, steps, &mut |_| true);
+        self.n_without += u64::from(!has_any);
+        values.into_iter().for_each(|it| self.add(it, 1));
+    }
+
     pub(crate) fn add(&mut self, value: String, n_records: u64) {
         if n_records != 0 {
             *self.n_records.entry(value).or_default() += n_records;

@@ -8,6 +8,7 @@ use tantivy::columnar::{Column, DynamicColumn};
 
 use super::condition::Segment;
 use super::found::Found;
+use super::layout::KEY;
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
@@ -18,57 +19,69 @@ use crate::{Path, Result};
 const FEW_RECORDS: u64 = 2_000;
 
 impl Found<'_> {
-    /// Counts the values of fields and passes the bodies of records changed since the index's commit, which are not
-    /// counted, to `visit`. `None` where the bodies of all records found should be read instead.
+    /// Counts the values of fields. Returns also the rows of the records that are not counted, because terms and columns do
+    /// not tell their values. `None` where the bodies of all records found should be read instead.
     ///
     /// Errors: a field has more than `most` values.
     pub(crate) fn count_values(
         &self,
         fields: &[Field],
         most: u64,
-        visit: &mut dyn FnMut(&Json),
-    ) -> Result<Option<Vec<ValueCounts>>> {
-        if self.count() <= FEW_RECORDS {
+    ) -> Result<Option<(Vec<ValueCounts>, Vec<i64>)>> {
+        if self.count() <= FEW_RECORDS || fields.iter().any(|it| !terms::is_indexed(self.kind, &it.path)) {
+            return Ok(None);
+        }
+        let (mut parts, mut left) = (Vec::with_capacity(self.segments.len()), Vec::new());
+        for (segment, set) in &self.segments {
+            let mut untold = Set::empty(segment.n_documents());
+            for field in fields {
+                if !segment.has_exact_numbers(&field.path)? {
+                    return Ok(None);
+                }
+                untold.add(&segment.untold_values(&field.path)?);
+            }
+            let untold = untold.and(set);
+            let keys = segment.reader().fast_fields().i64(KEY)?;
+            left.extend(untold.iter().filter_map(|doc| keys.first(doc)));
+            parts.push((segment, set.clone().without(&untold)));
+        }
+        if self.count() < 2 * left.len() as u64 {
             return Ok(None);
         }
         let mut all = Vec::with_capacity(fields.len());
         for field in fields {
-            if !terms::is_indexed(self.kind, &field.path) {
-                return Ok(None);
-            }
             let mut counts = ValueCounts::default();
-            for (segment, set) in &self.segments {
-                if !segment.can_count(&field.path, set)? || !segment.count_values(field, set, &mut counts)? {
+            for (segment, set) in &parts {
+                if !segment.count_values(field, set, &mut counts)? {
                     return Ok(None);
                 }
                 check_number(counts.n_records.len(), &field.path, most)?;
             }
+            self.tail.iter().for_each(|it| counts.add_of(&it.body, field));
             all.push(counts);
         }
-        self.tail.iter().for_each(|it| visit(&it.body));
-        Ok(Some(all))
+        Ok(Some((all, left)))
     }
 }
 
 impl Segment<'_> {
-    /// Returns whether terms and columns hold whole the values that the documents of a set have at a path.
-    pub(super) fn can_count(&self, path: &Path, set: &Set) -> Result<bool> {
+    /// Returns the documents of which terms and columns do not tell all values at a path, each once.
+    pub(super) fn untold_values(&self, path: &Path) -> Result<Set> {
+        let at =
+            |steps: &[String], tag: Tag| self.with_term(&terms::term(&terms::path_bytes(steps), tag, &[]));
         let steps = path.as_steps();
-        for n in 1..steps.len() {
-            let way = terms::term(&terms::path_bytes(&steps[..n]), Tag::List, &[]);
-            if !self.with_term(&way)?.and(set).is_empty() {
-                return Ok(false);
-            }
-        }
-        let at = terms::path_bytes(steps);
+        let mut untold = self.with_term(&terms::beyond_term())?;
         for tag in [Tag::Object, Tag::Objects, Tag::Nested] {
-            if !self.with_term(&terms::term(&at, tag, &[]))?.and(set).is_empty() {
-                return Ok(false);
+            untold.add(&at(steps, tag)?);
+        }
+        // A long text may occur several times in lists, but counts once.
+        let long = self.with_long_text(path, "")?;
+        if !long.is_empty() {
+            for n in 1..=steps.len() {
+                untold.add(&at(&steps[..n], Tag::List)?.and(&long));
             }
         }
-        let long = self.with_long_text(path, "")?.and(set);
-        // A text may occur several times in a list, but counts once.
-        Ok(self.has_all_terms() && self.has_exact_numbers(path)? && long.and(&self.lists(path)?).is_empty())
+        Ok(untold)
     }
 
     /// Adds the values of the documents of a set; false if a text is too long to be stored.

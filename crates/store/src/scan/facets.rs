@@ -81,18 +81,18 @@ impl Scan {
         Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Counts the values of fields by the search index, as [`View::count_values`]; `None` where it cannot.
+    /// Counts the values of fields by the search index, as [`View::count_values`]. Returns also the rows of the records whose
+    /// bodies have to be counted; `None` where all have to.
     pub(crate) fn count_values(
         &self,
         view: &mut View<'_>,
         fields: &[Field],
-        visit: &mut dyn FnMut(&Json),
-    ) -> Result<Option<Vec<ValueCounts>>> {
+    ) -> Result<Option<(Vec<ValueCounts>, Vec<i64>)>> {
         if self.plan.is_empty {
-            return Ok(Some(fields.iter().map(|_| ValueCounts::default()).collect()));
+            return Ok(Some((fields.iter().map(|_| ValueCounts::default()).collect(), Vec::new())));
         }
         let most = view.shared.limits.page_rows;
-        self.by_index_alone(view, |_, found| found.count_values(fields, most, visit))
+        self.by_index_alone(view, |_, found| found.count_values(fields, most))
     }
 
     /// Returns the counts of a facet over the allowed classes, from the incrementally maintained counts.

@@ -38,7 +38,8 @@ impl Lists<'_> {
         for part in &self.parts {
             let has_long =
                 || part.segment.with_long_text(by.path, "").map(|it| !it.and(&part.within).is_empty());
-            if !part.segment.can_count(by.path, &part.within)? || has_long()? {
+            let untold = part.segment.untold_values(by.path)?.and(&part.within);
+            if !untold.is_empty() || has_long()? {
                 return Ok(None);
             }
             parts.push(part.segment.texts_by_document(by.path, &part.within, &mut texts)?);
