@@ -1,14 +1,12 @@
 //! Types of datasets: `dataset`, and those added by the installation. `/api/datasets/datasetTypes`.
 
-use std::ops::ControlFlow;
-
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::Call;
 use crate::collections::{self, Collection};
-use crate::datasets::{DATASET, Dataset};
+use crate::datasets::DATASET;
 use crate::error::{Answer, ApiError};
 use crate::routing::Routes;
 use crate::{envelope, licenses, stored};
@@ -208,14 +206,9 @@ fn check_licenses(view: &mut View<'_>, names: &[String]) -> Result<(), ApiError>
     Ok(())
 }
 
-/// Returns whether any dataset has a type. Reads the datasets: types are rarely deleted.
+/// Returns whether any dataset has a type.
 fn is_used(view: &mut View<'_>, name: &str) -> Result<bool, ApiError> {
-    let mut is_used = false;
-    view.for_each(&DATASET, &Query::filter(Expr::All), |record| {
-        is_used = stored::parsed::<Dataset>(&record).is_ok_and(|it| it.dataset_type == name);
-        if is_used { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(is_used)
+    Ok(view.first(&DATASET, Expr::Is("datasetType".into(), name.into()))?.is_some())
 }
 
 async fn delete(call: Call) -> Answer {

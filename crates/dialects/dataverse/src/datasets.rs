@@ -50,6 +50,7 @@ pub(crate) static DATASET: Kind = Kind {
         Column::one("isLocked", Type::Boolean),
         Column::one("harvestedBy", Type::Text),
         Column::one("harvestId", Type::Text),
+        Column::one("datasetType", Type::Text),
     ],
     indexes: &[
         Index::unique(&["pid"]),
