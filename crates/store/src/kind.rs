@@ -29,7 +29,8 @@ pub struct Kind {
     pub search: Search,
     /// Paths of single-valued text columns in which people search for parts of texts: regular expressions and
     /// substrings on them are answered without reading all texts. Each costs the search index about thirty terms per
-    /// record. A path below [`Kind::members`] is one of texts of the members, for [`crate::View::with_members`].
+    /// record. A path below [`Kind::members`] is one of texts of the members, for
+    /// [`View::find_members`](crate::View::find_members).
     pub patterns: &'static [&'static str],
     /// Lists that can be browsed, see [`View::browse`](crate::View::browse); a kind with any has a search index. Not
     /// for kinds whose records have classes.
@@ -44,6 +45,10 @@ pub struct Kind {
     pub links: &'static [Link],
     /// Name of the list field whose members are stored as child rows, outside the body.
     pub members: Option<&'static str>,
+    /// Paths of what members have ([`Kind::members`] and a name) by whose values they are found and sorted
+    /// ([`View::find_members`](crate::View::find_members)): of each record, the search index holds which values its
+    /// members have, as far as they are not too many, and between which they lie.
+    pub member_values: &'static [&'static str],
 }
 
 impl Kind {
@@ -64,6 +69,7 @@ impl Kind {
             identifiers: &[],
             links: &[],
             members: None,
+            member_values: &[],
         }
     }
 
@@ -149,6 +155,11 @@ impl Kind {
                 return refuse(format!(
                     "patterns are on {path:?}, which is no text column with one value, and not below its members"
                 ));
+            }
+        }
+        for path in self.member_values {
+            if self.below_member(path).is_none_or(|it| it.contains('.')) {
+                return refuse(format!("{path:?} does not name what members have values of"));
             }
         }
         for index in self.indexes {

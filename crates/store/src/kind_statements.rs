@@ -39,6 +39,8 @@ pub(crate) struct KindStatements {
     pub(crate) insert_members: String,
     /// Chunks of a list from a position on: list, position.
     pub(crate) members: String,
+    /// Chunks of lists, in PostgreSQL: set of lists.
+    pub(crate) members_of_lists: String,
     /// Members of a list: list.
     pub(crate) delete_members: String,
 }

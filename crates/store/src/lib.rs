@@ -59,6 +59,7 @@ mod leases;
 mod limits;
 mod lists;
 mod marks;
+mod member_search;
 mod members;
 mod memory;
 mod narrow;
@@ -114,6 +115,7 @@ pub use kind::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Sear
 pub use leases::{Heartbeat, Lease, QueuedJob};
 pub use limits::Limits;
 pub use lists::{Browsed, ListEntry, ListPlace, Listed, Listing, Wanted};
+pub use member_search::{Member, MemberQuery};
 pub use members::MemberFilter;
 pub use owners::Owners;
 pub use pipeline::pipeline;

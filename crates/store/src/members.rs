@@ -1,6 +1,6 @@
-//! Lists of members ([`Kind::members`]): their chunks, the members that satisfy a condition, and the records that may have
-//! such members.
+//! Lists of members ([`Kind::members`]): their chunks, and those members of a record that satisfy a condition.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
@@ -9,16 +9,18 @@ use serde_json::value::RawValue;
 use crate::cell::Cell;
 use crate::chunks::{each_chunk, listed};
 use crate::eval::matches;
-use crate::index::needed_of_members;
 use crate::parts::Parts;
-use crate::scan::Scan;
-use crate::{Expr, Kind, Path, Query, Record, Result, StoreError, View};
+use crate::reads::Chunk;
+use crate::{Expr, Kind, ListId, Path, Record, Result, StoreError, View};
+
+/// Maximum number of members that are read ahead.
+const AHEAD_MEMBERS: u64 = 2_000;
 
 /// A condition on single members, prepared for many of them.
 #[derive(Debug)]
 pub struct MemberFilter {
-    condition: Expr,
-    parts: Parts,
+    pub(crate) condition: Expr,
+    pub(crate) parts: Parts,
 }
 
 impl MemberFilter {
@@ -27,11 +29,6 @@ impl MemberFilter {
     pub fn new(condition: Expr, paths: &[Path]) -> Self {
         let parts = Parts::of(&condition).with(paths);
         Self { condition, parts }
-    }
-
-    /// Returns the condition.
-    pub fn condition(&self) -> &Expr {
-        &self.condition
     }
 }
 
@@ -44,11 +41,54 @@ impl View<'_> {
         kind: &'static Kind,
         record: &Record,
         from: u64,
-        visit: impl FnMut(u64, u32, &[u8]) -> ControlFlow<()>,
+        mut visit: impl FnMut(u64, u32, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let Some(list) = record.list else { return Ok(()) };
+        if let Some(chunks) = self.reads.chunks(kind, list) {
+            for chunk in chunks.iter().filter(|it| from < it.first + u64::from(it.n)) {
+                if visit(chunk.first, chunk.n, &chunk.bytes).is_break() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
         let sql = &self.statements(kind)?.members;
         each_chunk(&mut self.session, sql, list, from, visit)
+    }
+
+    /// Reads the members of some records together, so that [`View::members`] finds them without a round trip for each. Does
+    /// nothing in the embedded engine, or for many.
+    pub fn read_members_ahead<'r>(
+        &mut self,
+        kind: &'static Kind,
+        records: impl IntoIterator<Item = &'r Record>,
+    ) -> Result<()> {
+        if !self.is_remote() || kind.members.is_none() {
+            return Ok(());
+        }
+        let (mut lists, mut n_members) = (Vec::new(), 0);
+        for record in records {
+            let list = record.list.filter(|list| self.reads.chunks(kind, *list).is_none());
+            lists.extend(list);
+            n_members += if list.is_some() { record.n_members } else { 0 };
+        }
+        if lists.is_empty() || AHEAD_MEMBERS < n_members {
+            return Ok(());
+        }
+        let sql = &self.statements(kind)?.members_of_lists;
+        let ids = Cell::Ints(lists.iter().map(|it| it.0).collect());
+        let mut found: HashMap<i64, Vec<Chunk>> = lists.iter().map(|it| (it.0, Vec::new())).collect();
+        self.session.rows(sql, &[ids], |row| {
+            let n = u32::try_from(row.int(2)?).unwrap_or(u32::MAX);
+            let chunk = Chunk { first: row.int(1)?.cast_unsigned(), n, bytes: row.bytes(3)? };
+            if let Some(chunks) = found.get_mut(&row.int(0)?) {
+                chunks.push(chunk);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.reads.limit();
+        found.into_iter().for_each(|(list, chunks)| self.reads.keep_chunks(kind, ListId(list), chunks));
+        Ok(())
     }
 
     /// Passes the members of a record that satisfy a condition to `visit`, until it breaks: the position of each,
@@ -62,14 +102,33 @@ impl View<'_> {
         filter: &MemberFilter,
         mut visit: impl FnMut(u64, &Json) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
+        self.each_parsed(kind, record, &filter.parts, |position, member| {
+            if matches(&filter.condition, member) {
+                visit(position, member)
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
+    }
+
+    /// Passes parts of each member of a record to `visit`, until it breaks, with its position.
+    ///
+    /// Errors: as [`View::each_member`].
+    pub(crate) fn each_parsed(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        parts: &Parts,
+        mut visit: impl FnMut(u64, &Json) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
         let (mut flow, mut damage) = (ControlFlow::Continue(()), None);
         let mut text = Vec::new();
         self.members(kind, record, 0, |first, _, chunk| {
             listed(chunk, &mut text);
-            match filter.parts.parse(&text) {
+            match parts.parse(&text) {
                 Ok(Json::Array(members)) => {
                     for (position, member) in (first..).zip(&members) {
-                        if flow.is_continue() && matches(&filter.condition, member) {
+                        if flow.is_continue() {
                             flow = visit(position, member);
                         }
                     }
@@ -120,29 +179,6 @@ impl View<'_> {
             }
         }
         Ok(found)
-    }
-
-    /// Returns the ids of records that satisfy `filter`, among which are all with a member that satisfies `of_member`:
-    /// those whose members have the trigrams that it needs at a path of [`Kind::patterns`]. `None` where it needs none,
-    /// no search index tells, or more than `most` are left.
-    pub fn with_members(
-        &mut self,
-        kind: &'static Kind,
-        filter: &Expr,
-        of_member: &Expr,
-        most: u64,
-    ) -> Result<Option<Vec<String>>> {
-        let needed = needed_of_members(kind, of_member);
-        if needed.is_empty() {
-            return Ok(None);
-        }
-        let query = Query::filter(filter.clone());
-        let scan = Scan::of(self, kind, &query)?;
-        let keys = scan.by_index_alone(self, |_, found| found.with_members(&needed, most))?;
-        let Some(keys) = keys else { return Ok(None) };
-        let condition = self.session.flavour().in_set("r.key", 1);
-        let sql = format!("SELECT r.id FROM \"k_{}\" r WHERE {condition}", kind.name);
-        Ok(Some(self.session.all(&sql, &[Cell::Ints(keys)], |row| row.text(0))?))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::{Kind, Record};
+use bytes::Bytes;
+
+use crate::{Kind, ListId, Record};
 
 /// Maximum size of the records that a snapshot keeps, in bytes (2 MiB), beside those read last.
 const KEPT_BYTES: usize = 2 << 20;
@@ -25,12 +27,35 @@ pub(crate) struct OfKind {
     pub(crate) by_id: HashMap<String, Option<Record>>,
     /// By statement and values.
     pub(crate) answers: HashMap<String, Vec<Record>>,
+    /// The members of lists.
+    chunks: HashMap<i64, Vec<Chunk>>,
+}
+
+/// A chunk of members.
+pub(crate) struct Chunk {
+    /// Position of its first member, counted from 0.
+    pub(crate) first: u64,
+    /// Number of members.
+    pub(crate) n: u32,
+    /// Their JSON, joined by commas.
+    pub(crate) bytes: Bytes,
 }
 
 impl Reads {
     /// Returns a record, or that there is none, if it was read.
     pub(crate) fn get(&self, kind: &Kind, id: &str) -> Option<&Option<Record>> {
         self.kinds.get(kind.name)?.by_id.get(id)
+    }
+
+    /// Returns the members of a list, if they were read.
+    pub(crate) fn chunks(&self, kind: &Kind, list: ListId) -> Option<&[Chunk]> {
+        self.kinds.get(kind.name)?.chunks.get(&list.0).map(Vec::as_slice)
+    }
+
+    /// Keeps the members of a list.
+    pub(crate) fn keep_chunks(&mut self, kind: &Kind, list: ListId, chunks: Vec<Chunk>) {
+        self.n_bytes += BESIDE_BYTES + chunks.iter().map(|it| BESIDE_BYTES + it.bytes.len()).sum::<usize>();
+        self.kinds.entry(kind.name).or_default().chunks.insert(list.0, chunks);
     }
 
     /// Returns what a statement with its values was answered.

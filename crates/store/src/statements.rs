@@ -62,6 +62,7 @@ impl KindStatements {
                  coalesce((SELECT max(position) FROM \"m_{name}\" WHERE list = ?1 AND position <= ?2), 0) \
                  ORDER BY position"
             ),
+            members_of_lists: String::new(),
             delete_members: format!("DELETE FROM \"m_{name}\" WHERE list = ?1"),
         }
     }

@@ -79,6 +79,16 @@ pub(crate) const METADATA_KEYS: &str = "namedMetadataKeys";
 pub(crate) const FILES: &str = "dataFileList";
 /// What people search for among the files of all blocks: their paths.
 const FILE_PATTERNS: &[&str] = &["dataFileList.path"];
+/// By what else files of all blocks are found, and by what they are sorted.
+const FILE_VALUES: &[&str] = &[
+    "dataFileList.path",
+    "dataFileList.size",
+    "dataFileList.time",
+    "dataFileList.chk",
+    "dataFileList.uid",
+    "dataFileList.gid",
+    "dataFileList.perm",
+];
 
 /// Lists of the original files of a dataset.
 pub(crate) static ORIG_DATABLOCK: Kind = Kind {
@@ -96,6 +106,7 @@ pub(crate) static ORIG_DATABLOCK: Kind = Kind {
     links: LINKS,
     members: Some(FILES),
     patterns: FILE_PATTERNS,
+    member_values: FILE_VALUES,
     search: Search::Exact,
     ..Kind::named("scicat_origdatablock")
 };
@@ -115,6 +126,7 @@ pub(crate) static DATABLOCK: Kind = Kind {
     links: LINKS,
     members: Some(FILES),
     patterns: FILE_PATTERNS,
+    member_values: FILE_VALUES,
     search: Search::Exact,
     ..Kind::named("scicat_datablock")
 };

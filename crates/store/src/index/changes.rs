@@ -1,14 +1,14 @@
 //! What an index reads from the store: changes in sequence order, and the identity of the store.
 
 use super::layout::Row;
-use super::member_grams::{GramReader, MemberGrams};
+use super::members::{MembersReader, OfMembers};
 use crate::counters::is_behind;
 use crate::session::{Flavour, HORIZON, Session};
 use crate::{Kind, ListId, Result, StoreError};
 
 /// Records read in one step.
 const STEP_RECORDS: u64 = 1_000;
-/// Bytes of bodies after which a step ends.
+/// Bytes of bodies, or of what is held of their members, after which a step ends.
 const STEP_BYTES: usize = 16 << 20;
 /// Number of records from which a kind gets an index.
 pub(crate) const MANY_RECORDS: u64 = 200;
@@ -66,7 +66,7 @@ impl Step {
                 version: row.int(2)?,
                 sequence: row.int(3)?,
                 n_members: row.int(4)?,
-                member_grams: Some(MemberGrams::default()),
+                members: OfMembers::none(kind),
                 body: row.bytes(5)?,
             };
             // Changes with the same number stay together.
@@ -79,6 +79,20 @@ impl Step {
             lists.push(list);
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
+        if let Some(mut reader) = MembersReader::of(kind) {
+            let mut n_bytes = 0;
+            for at in 0..rows.len() {
+                if STEP_BYTES < n_bytes && rows[at - 1].sequence != rows[at].sequence {
+                    rows.truncate(at);
+                    is_cut = true;
+                    break;
+                }
+                if let Some(list) = lists[at] {
+                    rows[at].members = reader.read(session, members, ListId(list))?;
+                    n_bytes += rows[at].members.n_bytes();
+                }
+            }
+        }
         let is_last = !is_cut && (rows.len() as u64) < STEP_RECORDS;
         let upto = match rows.last() {
             Some(row) if !is_last => row.sequence.cast_unsigned(),
@@ -87,13 +101,6 @@ impl Step {
         let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence AND sequence <= ?3";
         let values = [kind.name.into(), after.into(), upto.into()];
         let deleted = session.all(sql, &values, |row| row.text(0))?;
-        if let Some(mut reader) = GramReader::of(kind) {
-            for (row, list) in rows.iter_mut().zip(lists) {
-                if let Some(list) = list {
-                    row.member_grams = reader.read(session, members, ListId(list))?;
-                }
-            }
-        }
         Ok(Self { rows, deleted, upto, is_last, n_left: last.saturating_sub(upto), is_loading: false })
     }
 }

@@ -10,6 +10,7 @@ mod folded;
 mod grams;
 mod long_texts;
 mod many;
+mod members;
 mod paths;
 mod positions;
 mod span;
@@ -25,8 +26,8 @@ use tantivy::termdict::TermDictionary;
 use tantivy::{Searcher, SegmentReader};
 
 pub(super) use self::bounds::Bounds;
-pub(crate) use self::grams::{NeededGrams, needed_of_members};
 pub(super) use self::paths::PathTexts;
+use self::span::Span;
 pub(super) use self::span::instants_between;
 use super::decoded::{Decoded, What};
 use super::hashes::Hashes;

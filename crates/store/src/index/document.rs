@@ -7,6 +7,8 @@ use tantivy::Document;
 use tantivy::schema::Field;
 use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf, Value};
 
+use crate::field_values::EXACT;
+
 /// A document.
 #[derive(Debug)]
 pub(super) struct IndexDocument {
@@ -28,6 +30,17 @@ pub(super) struct DocumentBuilder {
 pub(super) enum Number {
     Whole(i64),
     Real(f64),
+}
+
+impl Number {
+    /// Returns a number as whole if it is.
+    pub(super) fn of(number: f64) -> Self {
+        if number.fract() == 0.0 && number.abs() < EXACT {
+            Self::Whole(number as i64)
+        } else {
+            Self::Real(number)
+        }
+    }
 }
 
 /// A value, which begins where the one before it ends.

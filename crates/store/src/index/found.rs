@@ -9,7 +9,7 @@ use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
 use super::changes::{DATABASE_IDENTITY, n_members_sql};
-use super::condition::{NeededGrams, Segment, failed};
+use super::condition::{Segment, failed};
 use super::first_rows::FirstRows;
 use super::layout::{KEY, MEMBERS, column_name, facet_name};
 use super::pace::TAIL_RECORDS;
@@ -456,22 +456,50 @@ impl Found<'_> {
         Ok(n.cast_unsigned())
     }
 
-    /// Returns the rows of records, among which are all whose members have these trigrams at paths of
-    /// [`Kind::patterns`]; `None` for more than `most`.
-    pub(crate) fn with_members(&self, needed: &NeededGrams, most: u64) -> Result<Option<Vec<i64>>> {
-        let mut rows: Vec<i64> = self.tail.iter().map(|it| it.key).collect();
-        for (segment, set) in &self.segments {
-            let mut left = set.clone();
-            for (path, grams) in needed {
-                left = segment.with_members(path, grams, &left)?;
+    /// Leaves out records none of whose members satisfies a condition, as far as the index tells; false where it excludes
+    /// none.
+    pub(crate) fn narrow_to_members(&mut self, condition: &Expr) -> Result<bool> {
+        for (segment, set) in &mut self.segments {
+            match segment.with_member(condition, set)? {
+                Some(left) => *set = left,
+                None => return Ok(false),
             }
-            if most < rows.len() as u64 + left.len() {
-                return Ok(None);
-            }
-            let keys = segment.reader().fast_fields().i64(KEY)?;
-            rows.extend(left.iter().filter_map(|doc| keys.first(doc)));
         }
-        Ok(Some(rows))
+        Ok(true)
+    }
+
+    /// Leaves out records of which every member satisfies a condition, as far as the index tells, and returns the number of
+    /// their members.
+    pub(crate) fn take_members(&mut self, condition: &Expr) -> Result<u64> {
+        let mut n = 0;
+        for (segment, set) in &mut self.segments {
+            let such = segment.with_such_only(condition, set)?;
+            let column = segment.reader().fast_fields().i64(MEMBERS)?;
+            each_value(&column, &such, |_, of_record| n += of_record.cast_unsigned());
+            *set = std::mem::replace(set, Set::empty(0)).without(&such);
+        }
+        Ok(n)
+    }
+
+    /// Returns the row keys of the records changed since the index's commit.
+    pub(crate) fn changed_keys(&self) -> impl Iterator<Item = i64> + '_ {
+        self.tail.iter().map(|it| it.key)
+    }
+
+    /// Returns the row keys and the numbers of members of all records, in insertion order.
+    pub(crate) fn members_by_key(&self) -> Result<Vec<(i64, u64)>> {
+        let mut rows: Vec<(i64, u64)> =
+            self.tail.iter().map(|it| (it.key, it.n_members.cast_unsigned())).collect();
+        for (segment, set) in &self.segments {
+            let columns = segment.reader().fast_fields();
+            let (keys, members) = (columns.i64(KEY)?, columns.i64(MEMBERS)?);
+            let mut of_docs = Vec::with_capacity(set.len() as usize);
+            each_value(&members, set, |_, n| of_docs.push(n.cast_unsigned()));
+            let mut of_docs = of_docs.into_iter();
+            each_value(&keys, set, |_, key| rows.extend(of_docs.next().map(|n| (key, n))));
+        }
+        rows.sort_unstable();
+        Ok(rows)
     }
 
     /// Returns the sum of the values of a column of whole numbers, which holds one for each record.

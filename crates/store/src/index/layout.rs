@@ -7,13 +7,14 @@ use tantivy::schema::{
 
 use super::document::{DocumentBuilder, IndexDocument, Number};
 use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
-use super::member_grams::MemberGrams;
+use super::member_values::{MEMBER_VALUES, Summary};
+use super::members::OfMembers;
 use super::read_members::ReadMembers;
-use super::terms::{self, Sink};
+use super::terms::{self, Sink, Tag};
 use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::document::searched_text_of;
-use crate::field_values::{EXACT, VALUE_BYTES};
+use crate::field_values::VALUE_BYTES;
 use crate::lists::entries_of;
 use crate::owners::join_hashes;
 use crate::postgres::words::folded;
@@ -21,7 +22,7 @@ use crate::strings::unique_texts;
 use crate::{Kind, Path, Result, StoreError, Text, Tree, Type, fold};
 
 /// Must change whenever the index content for the same record changes: an index of another version is rebuilt.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 
 /// Name of the tokenizer that splits the text into words.
 pub(super) const CUTTER: &str = "pinakes";
@@ -59,9 +60,13 @@ pub(super) struct Layout {
     joins: Vec<Field>,
     /// The number of members, if the kind has members.
     members: Option<Field>,
+    /// Columns of [`Kind::member_values`], if the kind declares any.
+    pub(super) member_values: Option<Field>,
     read: ReadMembers,
     /// The bytes of each path of [`Kind::patterns`].
     patterns: Vec<Vec<u8>>,
+    /// The bytes and the column name of each path of [`Kind::member_values`].
+    member_paths: Vec<(Vec<u8>, String)>,
 }
 
 /// Returns the name of a sorted column.
@@ -79,9 +84,9 @@ pub(super) fn join_name(index: usize) -> String {
     format!("j{index}")
 }
 
-/// Returns the name of the column of numbers that lists at a path begin with.
-pub(super) fn first_column_name(path: &Path) -> String {
-    format!("{NUMBERS}.{}", terms::first_key(&terms::column_key(path.as_steps())))
+/// Returns the name of the column of the numbers that a tag tells at a path.
+pub(super) fn column_name_of(tag: Tag, path: &Path) -> String {
+    format!("{NUMBERS}.{}", terms::key_of(tag, &terms::column_key(path.as_steps())))
 }
 
 /// Returns the name of the column of numbers, or points in time, at a path.
@@ -127,6 +132,8 @@ impl Layout {
         let joins =
             (0..kind.joins.len()).map(|index| builder.add_i64_field(&join_name(index), fast())).collect();
         let members = kind.members.map(|_| builder.add_i64_field(MEMBERS, fast()));
+        let has_member_values = !kind.member_values.is_empty();
+        let member_values = has_member_values.then(|| builder.add_json_field(MEMBER_VALUES, dynamic()));
         Self {
             schema: builder.build(),
             terms,
@@ -141,8 +148,15 @@ impl Layout {
             facets,
             joins,
             members,
+            member_values,
             read: ReadMembers::of(kind),
             patterns: kind.patterns.iter().map(|it| terms::path_bytes(Path::dotted(it).as_steps())).collect(),
+            member_paths: kind
+                .member_values
+                .iter()
+                .map(|it| Path::dotted(it))
+                .map(|it| (terms::path_bytes(it.as_steps()), terms::column_key(it.as_steps())))
+                .collect(),
         }
     }
 
@@ -187,17 +201,23 @@ impl Layout {
             let number = kind.patterns.iter().position(|it| *it == column.path);
             if let (Some(number), Cell::Text(text)) = (number, cell) {
                 for gram in terms::grams_of(&fold(text)) {
-                    let term = terms::term(&self.patterns[number], terms::Tag::Gram, &gram);
+                    let term = terms::term(&self.patterns[number], Tag::Gram, &gram);
                     document.add_bytes(self.terms, &term);
                 }
             }
         }
-        match &row.member_grams {
+        match &row.members.grams {
             Some(grams) => grams.iter().for_each(|(number, gram)| {
                 let path = &self.patterns[usize::from(*number)];
-                document.add_bytes(self.terms, &terms::term(path, terms::Tag::Gram, gram));
+                document.add_bytes(self.terms, &terms::term(path, Tag::Gram, gram));
             }),
             None => document.add_bytes(self.terms, &terms::many_grams_term()),
+        }
+        for (number, (path, key)) in self.member_paths.iter().enumerate() {
+            match &row.members.values {
+                Some(of_paths) => of_paths[number].add_to(document, self, path, key),
+                None => Summary::add_unknown(document, self, path),
+            }
         }
         let mut is_listed = true;
         for (number, list) in kind.lists.iter().enumerate() {
@@ -240,8 +260,7 @@ pub(super) struct Row {
     pub(super) sequence: i64,
     /// 0 if the kind has no members.
     pub(super) n_members: i64,
-    /// The trigrams of its members; `None` for more than are terms.
-    pub(super) member_grams: Option<MemberGrams>,
+    pub(super) members: OfMembers,
     pub(super) body: bytes::Bytes,
 }
 
@@ -250,8 +269,10 @@ pub(super) fn fingerprint(kind: &'static Kind, store: &str) -> String {
     let lists: Vec<&str> = kind.lists.iter().map(|it| it.name).collect();
     // Kinds without keep the fingerprint that they had.
     let joins = if kind.joins.is_empty() { String::new() } else { format!(" {:?}", kind.joins) };
+    let values = kind.member_values;
+    let values = if values.is_empty() { String::new() } else { format!(" members {values:?}") };
     let declaration = format!(
-        "{} {:?} {:?} {lists:?} {}{joins}",
+        "{} {:?} {:?} {lists:?} {}{joins}{values}",
         kind.name,
         kind.search,
         kind.patterns,
@@ -277,12 +298,7 @@ impl Sink for Terms<'_> {
     }
 
     fn number(&mut self, key: &str, number: f64) {
-        let value = if number.fract() == 0.0 && number.abs() < EXACT {
-            Number::Whole(number as i64)
-        } else {
-            Number::Real(number)
-        };
-        self.document.add_to_column(self.layout.numbers, key, value);
+        self.document.add_to_column(self.layout.numbers, key, Number::of(number));
     }
 
     fn instant(&mut self, key: &str, ms: i64) {

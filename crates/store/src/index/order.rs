@@ -10,8 +10,8 @@ use super::found::Found;
 use super::layout::{KEY, column_name};
 use super::page::Page;
 use super::rank::{
-    BOOLEAN, LIST, LIST_BOOLEAN, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT, TailValue, is_text,
-    real_rank,
+    BEHIND, BOOLEAN, LIST, LIST_BOOLEAN, MembersColumn, NUMBER, OBJECT, PathColumn, Rank, SortColumn, TEXT,
+    TailValue, is_text, real_rank,
 };
 use super::remembered::Changed;
 use super::texts::{Texts, Top, window};
@@ -36,6 +36,11 @@ pub(crate) enum SortBy {
     Column(usize),
     /// The values at a path.
     Path(Path),
+    /// The first value that members have in an order of all members by a path of
+    /// [`Kind::member_values`](crate::Kind::member_values), as far as it is known: no member comes earlier.
+    Members(Path, Direction),
+    /// The row key: insertion order.
+    Key,
 }
 
 /// A row to be sorted.
@@ -191,6 +196,10 @@ impl Found<'_> {
     pub(super) fn tail_value(&self, record: &Changed, by: &SortBy) -> TailValue {
         let place = match by {
             SortBy::Column(place) => *place,
+            SortBy::Key => return TailValue::Ranked(Some((NUMBER, whole_rank(record.key)))),
+            // What its members are is not known.
+            SortBy::Members(_, Direction::Ascending) => return TailValue::Ranked(None),
+            SortBy::Members(_, Direction::Descending) => return TailValue::Ranked(Some((BEHIND, 0))),
             SortBy::Path(path) => {
                 return match value_at(&record.body, path.as_steps()) {
                     None | Some(Json::Null) => TailValue::Ranked(None),
@@ -225,6 +234,11 @@ impl Found<'_> {
         let fields = segment.reader().fast_fields();
         let place = match by {
             SortBy::Column(place) => *place,
+            SortBy::Key => return Ok(Some(SortColumn::Whole(segment.whole_numbers(KEY, n_wanted)?))),
+            SortBy::Members(path, direction) => {
+                let column = MembersColumn::of(segment, path, *direction)?;
+                return Ok(Some(SortColumn::Members(Box::new(column))));
+            }
             SortBy::Path(path) => {
                 if segment.has_texts(path)? && self.count() < FEW_RECORDS {
                     return Ok(None);

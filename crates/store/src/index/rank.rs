@@ -5,9 +5,9 @@ use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 use super::codes::{Codes, WholeNumbers, whole_rank};
 use super::condition::{PathTexts, Segment, failed};
 use super::set::Set;
-use super::terms::First;
+use super::terms::{BEGIN_BYTES, First, Tag};
 use super::texts::Texts;
-use crate::{Path, Result};
+use crate::{Direction, Path, Result};
 
 /// A value to sort by: its type, and its rank among values of that type; `None` for an absent value, which sorts first.
 pub(super) type Rank = Option<(u8, u64)>;
@@ -33,12 +33,53 @@ pub(super) enum SortColumn {
     Real(Column<f64>),
     Text(Option<StrColumn>),
     Path(Box<PathColumn>),
+    Members(Box<MembersColumn>),
+}
+
+/// Where an order of all members begins for each document: at the first value that one of its members has in the order.
+pub(super) struct MembersColumn {
+    direction: Direction,
+    /// Columns of any type.
+    numbers: Vec<DynamicColumn>,
+    texts: PathTexts,
+    /// Documents that come first, whatever their numbers and texts are.
+    beyond: Set,
+}
+
+/// Sorts behind all values.
+pub(super) const BEHIND: u8 = u8::MAX;
+
+impl MembersColumn {
+    /// Returns the column for a path of [`Kind::member_values`](crate::Kind::member_values).
+    pub(super) fn of(segment: &Segment<'_>, path: &Path, direction: Direction) -> Result<Self> {
+        Ok(Self {
+            direction,
+            numbers: segment.member_numbers(path, direction)?,
+            texts: segment.member_texts(path, direction)?,
+            beyond: segment.members_beyond(path, direction)?,
+        })
+    }
+
+    fn rank(&self, doc: u32) -> Rank {
+        let is_beyond = self.beyond.has(doc);
+        let number = || number_of(&self.numbers, doc).map(|it| (NUMBER, it));
+        let text = || self.texts.ord(doc).map(|it| (TEXT, it));
+        match self.direction {
+            Direction::Ascending if is_beyond => None,
+            Direction::Ascending => number().or_else(text),
+            Direction::Descending if is_beyond => Some((BEHIND, 0)),
+            Direction::Descending => text().or_else(number),
+        }
+    }
 }
 
 /// The values at a path without a column.
 pub(super) struct PathColumn {
     /// Columns of any type.
     numbers: Vec<DynamicColumn>,
+    /// Documents below lists of several elements: the numbers by which they are sorted are in other columns.
+    below_several: Set,
+    leading_numbers: Vec<DynamicColumn>,
     texts: PathTexts,
     objects: Set,
     no: Set,
@@ -60,17 +101,27 @@ struct ListColumn {
 }
 
 impl ListColumn {
-    fn of(segment: &Segment<'_>, path: &Path) -> Result<Option<Self>> {
-        let lists = segment.lists(path)?;
+    /// Reads what lists begin with. `lists`: the documents with a list, by which they are sorted.
+    fn of(segment: &Segment<'_>, path: &Path, lists: Set) -> Result<Option<Self>> {
         if lists.is_empty() {
             return Ok(None);
         }
+        let with = |ty: First| -> Result<Set> {
+            Ok(segment.sorted_by(path, Tag::First, ty)?.or(&segment.sorted_by(
+                path,
+                Tag::LeadingFirst,
+                ty,
+            )?))
+        };
+        let mut numbers = segment.numbers_sorted_by(path, Tag::First)?;
+        numbers.extend(segment.numbers_sorted_by(path, Tag::LeadingFirst)?);
+        let texts = segment.texts_sorted_by(path, Tag::First)?;
         Ok(Some(Self {
-            numbers: segment.first_numbers(path)?,
-            texts: segment.first_texts(path)?,
-            objects: segment.lists_from(path, First::Object)?,
-            no: segment.lists_from(path, First::No)?,
-            yes: segment.lists_from(path, First::Yes)?,
+            numbers,
+            texts: texts.with(segment.texts_sorted_by(path, Tag::LeadingFirst)?),
+            objects: with(First::Object)?,
+            no: with(First::No)?,
+            yes: with(First::Yes)?,
             lists,
         }))
     }
@@ -114,20 +165,34 @@ impl PathColumn {
     /// Returns the values of a segment, unless `is_whole` only the beginnings of texts. The ranks of documents that
     /// [`Segment::unranked`] names mean nothing.
     pub(super) fn read(segment: &Segment<'_>, path: &Path, is_whole: bool) -> Result<Self> {
-        let lists = ListColumn::of(segment, path)?;
+        let several = segment.below_several(path)?;
+        let leading = |ty: First| segment.sorted_by(path, Tag::Leading, ty);
+        // Of documents below several elements, terms and columns tell those behind the first, too.
+        let with = |found: Set, ty: First| -> Result<Set> { Ok(found.without(&several).or(&leading(ty)?)) };
+        let lists = with(segment.lists(path)?, First::List)?;
         let [no, yes] = segment.booleans(path)?;
-        let is_alone = |doc: u32| lists.as_ref().is_none_or(|it| !it.lists.has(doc));
+        let is_alone = |doc: u32| !lists.has(doc) && !several.has(doc);
         let texts =
             if is_whole { segment.texts_at(path, is_alone) } else { segment.beginnings_at(path, is_alone) }?;
-        let (numbers, objects) = (segment.number_columns(path)?, segment.objects(path)?);
-        Ok(Self { numbers, texts, objects, no, yes, lists })
+        let texts = texts.with(segment.texts_sorted_by(path, Tag::Leading)?);
+        Ok(Self {
+            numbers: segment.number_columns(path)?,
+            leading_numbers: segment.numbers_sorted_by(path, Tag::Leading)?,
+            texts: if is_whole { texts } else { texts.beginnings(BEGIN_BYTES) },
+            objects: with(segment.objects(path)?, First::Object)?,
+            no: with(no, First::No)?,
+            yes: with(yes, First::Yes)?,
+            lists: ListColumn::of(segment, path, lists)?,
+            below_several: several,
+        })
     }
 
     fn rank(&self, doc: u32) -> Rank {
         if let Some(lists) = self.lists.as_ref().filter(|it| it.lists.has(doc)) {
             return Some(lists.rank(doc, self.texts.len()));
         }
-        if let Some(number) = number_of(&self.numbers, doc) {
+        let numbers = if self.below_several.has(doc) { &self.leading_numbers } else { &self.numbers };
+        if let Some(number) = number_of(numbers, doc) {
             return Some((NUMBER, number));
         }
         if let Some(ord) = self.texts.ord(doc) {
@@ -177,6 +242,7 @@ impl SortColumn {
                 into.extend(values.into_iter().map(|it| it.map(|it| (TEXT, it))));
             }
             Self::Path(column) => into.extend(docs.iter().map(|doc| column.rank(*doc))),
+            Self::Members(column) => into.extend(docs.iter().map(|doc| column.rank(*doc))),
         }
     }
 
@@ -210,6 +276,7 @@ impl SortColumn {
             Self::Whole(_) | Self::Real(_) | Self::Text(None) => true,
             Self::Text(Some(_)) => false,
             Self::Path(column) => !column.has_texts(),
+            Self::Members(column) => column.texts.len() == 0,
         }
     }
 
@@ -221,6 +288,7 @@ impl SortColumn {
                 dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
             }
             Self::Path(column) => ords.iter().for_each(|ord| texts.push(column.text(*ord))),
+            Self::Members(column) => ords.iter().for_each(|ord| texts.push(column.texts.text(*ord))),
             Self::Text(None) | Self::Whole(_) | Self::Real(_) => {}
         }
         Ok(())

@@ -46,8 +46,12 @@ pub(super) enum Tag {
     Objects = b'O',
     /// It is an object without members, or a list with one among its elements.
     Empty = b'e',
-    /// How a list begins that no list is around: see [`First`].
+    /// How a list begins that no list of several elements is around: see [`First`].
     First = b'1',
+    /// The value below lists, of which one has several elements, that the first element of each leads to: see [`First`].
+    Leading = b'2',
+    /// How a list begins to which the first element of each of such lists leads.
+    LeadingFirst = b'3',
     /// It is `null`, or a list with `null` among its elements.
     Null = b'z',
     Boolean = b'b',
@@ -65,6 +69,18 @@ pub(super) enum Tag {
     ManyWords = b'W',
     /// A trigram of a folded text.
     Gram = b'g',
+    /// Nothing is known of the values there of members ([`Kind::member_values`]).
+    Untold = b'u',
+    /// A member has no value there, or `null`.
+    Lacking = b'x',
+    /// A member has a value there that is neither number nor text.
+    Odd = b'y',
+    /// Members have more values there than the index holds.
+    ManyValues = b'm',
+    /// The least text of members, at least as long as [`BEGIN_BYTES`] unless it is whole.
+    Lowest = b'<',
+    /// The greatest text of members, as [`Tag::Lowest`], or the least that is greater than all with its beginning.
+    Highest = b'>',
 }
 
 impl Tag {
@@ -75,13 +91,15 @@ impl Tag {
             Self::Text | Self::LongText | Self::Folded | Self::LongFolded => true,
             Self::Word | Self::ManyWords | Self::Gram => true,
             Self::Present | Self::List | Self::Object | Self::Objects => false,
-            Self::Empty | Self::First | Self::Null => false,
+            Self::Empty | Self::First | Self::Leading | Self::LeadingFirst | Self::Null => false,
+            Self::Untold | Self::Lacking | Self::Odd | Self::ManyValues => false,
+            Self::Lowest | Self::Highest => false,
         }
     }
 }
 
-/// The type of the first element of a list, by which lists are sorted. The term of a text goes on with the text; numbers
-/// are in a column.
+/// The type of a value by which records are sorted: of the first element of a list, or of what the first elements of
+/// lists lead to. The term of a text goes on with the text; numbers are in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum First {
@@ -89,7 +107,9 @@ pub(super) enum First {
     Object = b'o',
     No = b'0',
     Yes = b'1',
-    /// A list, or a text of which an index does not hold all.
+    /// A list, of which [`Tag::LeadingFirst`] says how it begins.
+    List = b'a',
+    /// What no index tells: of a list, how a list in it begins; of a text, all that is behind its beginning.
     Other = b'?',
 }
 
@@ -225,10 +245,10 @@ pub(super) fn column_key(steps: &[String]) -> String {
     key
 }
 
-/// Returns the column name of the first elements of lists at a path, for numbers.
-pub(super) fn first_key(key: &str) -> String {
+/// Returns the column name, for numbers, of what a tag tells at a path.
+pub(super) fn key_of(tag: Tag, key: &str) -> String {
     // Other names begin with a slash.
-    format!("1{key}")
+    format!("{}{key}", char::from(tag as u8))
 }
 
 fn push_key(key: &mut String, step: &str) {
@@ -322,7 +342,7 @@ pub(super) fn walk(kind: &Kind, body: &Tree<'_>, sink: &mut dyn Sink) -> bool {
     let mut walk = Walk {
         sink,
         search: kind.search,
-        is_in_list: false,
+        way: Way::Plain,
         path: Vec::new(),
         key: String::new(),
         scratch: Vec::new(),
@@ -335,10 +355,32 @@ pub(super) fn walk(kind: &Kind, body: &Tree<'_>, sink: &mut dyn Sink) -> bool {
         .all(|(member, value)| walk.below(member, |walk| walk.value(value)))
 }
 
+/// The lists that are around a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// None, or such as have one element only.
+    Plain,
+    /// Some with several elements; it is in the first one of each.
+    Leading,
+    /// Others.
+    Behind,
+}
+
+impl Way {
+    /// Returns the way to an element of a list.
+    fn into_list(self, position: usize, length: usize) -> Self {
+        match self {
+            Self::Plain if length == 1 => Self::Plain,
+            Self::Plain | Self::Leading if position == 0 => Self::Leading,
+            Self::Plain | Self::Leading | Self::Behind => Self::Behind,
+        }
+    }
+}
+
 struct Walk<'s> {
     sink: &'s mut dyn Sink,
     search: Search,
-    is_in_list: bool,
+    way: Way,
     path: Vec<u8>,
     key: String,
     scratch: Vec<u8>,
@@ -364,6 +406,9 @@ impl Walk<'_> {
     }
 
     fn value(&mut self, value: &Tree<'_>) -> bool {
+        if self.way == Way::Leading {
+            self.sorted(Tag::Leading, value);
+        }
         match value {
             Tree::Object(fields) => {
                 self.emit(Tag::Object, &[]);
@@ -372,23 +417,27 @@ impl Walk<'_> {
             Tree::List(list) => {
                 self.emit(Tag::List, &[]);
                 self.emit(Tag::Length, &(list.len() as u64).to_be_bytes());
-                let is_told = self.search != Search::Values && !self.is_in_list;
-                if let Some(first) = list.first().filter(|_| is_told) {
-                    self.first(first);
+                match (list.first(), self.way) {
+                    (None, _) | (_, Way::Behind) => {}
+                    (Some(first), Way::Plain) => self.sorted(Tag::First, first),
+                    (Some(first), Way::Leading) => self.sorted(Tag::LeadingFirst, first),
                 }
                 if list.iter().any(|it| matches!(it, Tree::Object(_))) {
                     self.emit(Tag::Objects, &[]);
                 }
-                let was_in_list = std::mem::replace(&mut self.is_in_list, true);
-                let is_within = list.iter().all(|it| match it {
-                    Tree::Object(fields) => self.members(fields),
-                    Tree::List(inner) => {
-                        self.emit(Tag::Nested, &[]);
-                        inner.iter().all(|it| self.nested(it))
+                let around = self.way;
+                let is_within = list.iter().enumerate().all(|(position, it)| {
+                    self.way = around.into_list(position, list.len());
+                    match it {
+                        Tree::Object(fields) => self.members(fields),
+                        Tree::List(inner) => {
+                            self.emit(Tag::Nested, &[]);
+                            inner.iter().all(|it| self.nested(it))
+                        }
+                        scalar => self.scalar(scalar),
                     }
-                    scalar => self.scalar(scalar),
                 });
-                self.is_in_list = was_in_list;
+                self.way = around;
                 is_within
             }
             Tree::Text(text) => {
@@ -400,13 +449,16 @@ impl Walk<'_> {
         }
     }
 
-    /// Handles the first element of a list.
-    fn first(&mut self, element: &Tree<'_>) {
-        let mut term = vec![match element {
+    /// Handles a value by which records are sorted.
+    fn sorted(&mut self, tag: Tag, value: &Tree<'_>) {
+        if self.search == Search::Values {
+            return;
+        }
+        let ty = match value {
             Tree::Null => return,
             Tree::Number(number) => {
                 if let Some(number) = number.as_f64() {
-                    self.sink.number(&first_key(&self.key), number);
+                    self.sink.number(&key_of(tag, &self.key), number);
                 }
                 return;
             }
@@ -414,14 +466,14 @@ impl Walk<'_> {
             Tree::Boolean(false) => First::No,
             Tree::Boolean(true) => First::Yes,
             Tree::Object(_) => First::Object,
+            Tree::List(_) if tag == Tag::Leading => First::List,
             Tree::Text(_) | Tree::List(_) => First::Other,
-        } as u8];
-        if let Tree::Text(text) = element
-            && text.len() <= TEXT_BYTES
-        {
+        };
+        let mut term = vec![ty as u8];
+        if let (First::Text, Tree::Text(text)) = (ty, value) {
             term.extend_from_slice(text.as_bytes());
         }
-        self.emit(Tag::First, &term);
+        self.emit(tag, &term);
     }
 
     /// Handles a value in a list within a list: only its existence counts.

@@ -103,6 +103,9 @@ pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
              coalesce((SELECT max(position) FROM \"m_{name}\" WHERE list = ?1 AND position <= ?2), 0) \
              ORDER BY position LIMIT {STEP_CHUNKS}"
         ),
+        members_of_lists: format!(
+            "SELECT list, position, n, body FROM \"m_{name}\" WHERE list = ANY(?1) ORDER BY list, position"
+        ),
         delete_members: format!("DELETE FROM \"m_{name}\" WHERE list = ?1"),
     }
 }

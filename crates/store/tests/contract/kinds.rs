@@ -56,6 +56,7 @@ const FULL: Kind = Kind {
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
     links: &[Link { relation: "parent", path: "parents", to: "item" }],
     members: Some("files"),
+    member_values: &["files.path", "files.size", "files.time", "files.mixed"],
     ..Kind::named("item")
 };
 

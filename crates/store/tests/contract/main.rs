@@ -17,6 +17,7 @@ mod law;
 mod leases;
 mod lists;
 mod long_texts;
+mod member_search;
 mod members;
 mod outages;
 mod patience;

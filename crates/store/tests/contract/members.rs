@@ -4,16 +4,14 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pinakes_store::{
-    Document, Expr, ListId, MemberFilter, Path, Pattern, Record, StoreError, Tenant, Value as Wanted, matches,
-};
+use pinakes_store::{Document, Expr, ListId, MemberFilter, Path, Record, StoreError, Tenant};
 use serde_json::{Value, json};
 
 use crate::engines::{engines, on_each, read, refused, told_with, write};
 use crate::kinds::{ALL, ITEM};
 
 /// More than kinds without an index have.
-const N_INDEXED: u64 = 300;
+pub(crate) const N_INDEXED: u64 = 300;
 
 /// Writes the members 0, 1, … in chunks of 10.
 fn stage(tenant: &Tenant, n: u64) -> ListId {
@@ -21,7 +19,7 @@ fn stage(tenant: &Tenant, n: u64) -> ListId {
 }
 
 /// Writes members in chunks of 10.
-fn stage_all(tenant: &Tenant, members: &[Value]) -> ListId {
+pub(crate) fn stage_all(tenant: &Tenant, members: &[Value]) -> ListId {
     let list = write(tenant, |txn| txn.new_list(&ITEM));
     for (position, members) in (0..).step_by(10).zip(members.chunks(10)) {
         let count = u32::try_from(members.len()).expect("ten");
@@ -233,97 +231,5 @@ fn members_are_found_by_a_condition_and_read_by_position() {
             assert_eq!(at("a", positions).iter().collect::<Vec<_>>(), expected, "{positions:?}");
         }
         assert_eq!(at("b", &[0]), Vec::<Value>::new());
-    });
-}
-
-/// The paths of the members of record `n`.
-fn paths(n: u64) -> Vec<Value> {
-    let path = |it: u64| format!("/data/P{}/Scan_{n:03}/Élan_{it}.h5", n % 10);
-    (0..n % 4).map(|it| json!({"path": path(it), "size": it})).collect()
-}
-
-/// Records are found by the texts of their members, in a search index and beside it.
-#[test]
-fn records_that_may_have_such_a_member_are_found() {
-    on_each(ALL, |tenant| {
-        let item = |n: u64| {
-            let body = json!({"name": format!("i{n:03}"), "size": n % 5});
-            Document::new(&ITEM, format!("i{n:03}"), &body).expect("a document")
-        };
-        let path = || Path::from("path");
-        let regex =
-            |text: &str, flags: &str| Expr::Regex(path(), Pattern::new(text, flags).expect("a pattern"));
-        let with = |filter: &Expr, of_member: &Expr, most: u64| {
-            read(tenant, |view| view.with_members(&ITEM, filter, of_member, most))
-        };
-        let scans = regex("scan_01[0-9]/", "i");
-        assert_eq!(with(&Expr::All, &scans, 1_000), None, "there is no index yet");
-        for n in 0..N_INDEXED {
-            let document = item(n).with_list(stage_all(tenant, &paths(n)), n % 4);
-            write(tenant, move |txn| txn.insert_document(&document));
-        }
-        assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
-        let mut of_record: Vec<Vec<Value>> = (0..N_INDEXED).map(paths).collect();
-        let check = |of_record: &[Vec<Value>], filter: &Expr, of_member: &Expr, n_most: usize| {
-            let found = with(filter, of_member, 1_000).expect("what the index tells");
-            for (n, members) in (0..).zip(of_record) {
-                let body = json!({"size": n % 5});
-                if matches(filter, &body) && members.iter().any(|it| matches(of_member, it)) {
-                    assert!(found.contains(&format!("i{n:03}")), "{of_member:?}: {n} is not in {found:?}");
-                }
-            }
-            assert!(found.len() <= n_most, "{of_member:?}: {found:?}");
-        };
-        let threes = Expr::Is("size".into(), 3.into());
-        let exactly = Expr::Is(path(), Wanted::from("/data/P7/Scan_017/Élan_0.h5"));
-        check(&of_record, &Expr::All, &scans, 10);
-        check(&of_record, &threes, &scans, 2);
-        check(&of_record, &Expr::All, &exactly, 1);
-        check(&of_record, &Expr::All, &Expr::Prefix(path(), "/data/P7/Scan_2".into()), 20);
-        check(&of_record, &Expr::All, &regex("elan_2", "f"), 125);
-        check(&of_record, &Expr::All, &scans.clone().and(Expr::Is("size".into(), 1.into())), 10);
-        check(&of_record, &Expr::All, &regex("nothing like this", ""), 0);
-        for unknown in
-            [regex("1.*2", ""), Expr::Is("size".into(), 1.into()), Expr::Not(Box::new(exactly.clone()))]
-        {
-            assert_eq!(with(&Expr::All, &unknown, 1_000), None, "{unknown:?}");
-        }
-        assert_eq!(with(&Expr::All, &scans, 4), None, "more are left");
-        // What the index lacks is among them, and so is a record with more trigrams than it holds.
-        of_record[250] = paths(17);
-        let changed = item(250).with_list(stage_all(tenant, &of_record[250]), 1);
-        let letters = || (b'a'..=b'z').map(char::from);
-        let many: Vec<Value> = letters()
-            .flat_map(|a| letters().map(move |b| letters().map(|c| format!("{a}{b}{c}")).collect::<String>()))
-            .map(|it| json!({"path": it}))
-            .collect();
-        of_record[251].clone_from(&many);
-        let full = item(251).with_list(stage_all(tenant, &many), 676);
-        write(tenant, move |txn| {
-            txn.update_document(&changed)?;
-            txn.update_document(&full)?;
-            txn.delete(&ITEM, "i019")
-        });
-        of_record[19].clear();
-        for _ in 0..2 {
-            check(&of_record, &Expr::All, &exactly, 3);
-            check(&of_record, &Expr::All, &regex("zzz", ""), 2);
-            assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
-        }
-        // Members that cannot be read may have any texts; who reads them is told.
-        let broken = write(tenant, |txn| txn.new_list(&ITEM));
-        let torn = item(252).with_list(broken, 1);
-        write(tenant, move |txn| {
-            txn.append_members(&ITEM, broken, 0, 1, Bytes::from_static(b"{\"path\":"))?;
-            txn.update_document(&torn)
-        });
-        assert!(tenant.wait_for_indexes(Duration::from_secs(120)).expect("an index"));
-        let found = with(&Expr::All, &exactly, 1_000).expect("what the index tells");
-        assert!(found.contains(&"i252".to_owned()), "{found:?}");
-        let record = record(tenant, "i252");
-        let filter = MemberFilter::new(exactly, &[]);
-        let read = tenant
-            .read_blocking(|view| view.each_member(&ITEM, &record, &filter, |_, _| ControlFlow::Break(())));
-        assert!(matches!(read, Err(StoreError::Damaged(_))), "{read:?}");
     });
 }

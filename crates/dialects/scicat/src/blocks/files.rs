@@ -1,12 +1,8 @@
 //! The files of blocks as separate rows: `fullquery/files`, `fullfacet` and v4's `files`.
 
-use std::cmp::Ordering;
-use std::ops::ControlFlow;
-use std::sync::Arc;
-
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Direction, Expr, MemberFilter, Order, Path, Query, Record, StoreError, View, Weight};
+use pinakes_store::{Expr, Member, MemberQuery, Order, Path, Query, Record, StoreError, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::object_parameter;
@@ -23,9 +19,6 @@ use crate::kinds::FILES;
 
 /// Prefix of `dataFileList.path` and similar names.
 const PREFIX: &str = "dataFileList.";
-/// Maximum number of blocks that are looked through because the search index tells that they may hold a file: with
-/// more, all blocks are.
-const CANDIDATES_MAX: u64 = 50_000;
 
 /// Splits the fields of a search into those of blocks and those of files, whose names begin at a file. A `text` is
 /// searched for in the paths.
@@ -62,78 +55,6 @@ pub(super) fn condition(of_file: &Map<String, Value>) -> Result<Expr, ScicatErro
     condition::parse(&plain, &NO_KIND, Language::LoopBack)
 }
 
-/// Returns the ids of the blocks that match a query and hold a file that satisfies a condition, after `skip`
-/// and up to `limit`.
-pub(super) fn blocks_with(
-    view: &mut View<'_>,
-    sort: &'static BlockType,
-    rows: &Query,
-    of_file: Expr,
-    skip: u64,
-    limit: u64,
-) -> Result<Vec<String>, ScicatError> {
-    let of_file = MemberFilter::new(of_file, &[]);
-    let (mut ids, mut n_found) = (Vec::new(), 0);
-    each_block(view, sort, rows, of_file.condition(), |view, record| {
-        let is_found =
-            view.each_member(sort.kind, &record, &of_file, |_, _| ControlFlow::Break(()))?.is_break();
-        n_found += u64::from(is_found);
-        if is_found && skip < n_found {
-            ids.push(record.id);
-        }
-        let is_full = limit <= ids.len() as u64;
-        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
-    Ok(ids)
-}
-
-/// Blocks read in the first step; each further step reads [`GROWTH`] times as many, up to [`STEP_BLOCKS`].
-const FIRST_BLOCKS: u64 = 100;
-const GROWTH: u64 = 4;
-const STEP_BLOCKS: u64 = 10_000;
-
-/// Calls `visit` with each block of a query, in its order, until it breaks; blocks that cannot hold a file that satisfies
-/// a condition may be left out. A page often lies in the first blocks.
-fn each_block(
-    view: &mut View<'_>,
-    sort: &'static BlockType,
-    blocks: &Query,
-    of_file: &Expr,
-    mut visit: impl FnMut(&mut View<'_>, Record) -> Result<ControlFlow<()>, ScicatError>,
-) -> Result<(), ScicatError> {
-    if let Some(ids) = view.with_members(sort.kind, &blocks.filter, of_file, CANDIDATES_MAX)? {
-        let (mut ordered, mut in_order) = (Vec::new(), blocks.clone());
-        in_order.filter = Expr::Ids(ids);
-        view.for_each(sort.kind, &in_order, |record| {
-            ordered.push(record.id);
-            ControlFlow::Continue(())
-        })?;
-        for step in ordered.chunks(FIRST_BLOCKS as usize) {
-            for record in view.get_many(sort.kind, step)?.into_iter().flatten() {
-                if visit(view, record)?.is_break() {
-                    return Ok(());
-                }
-            }
-        }
-        return Ok(());
-    }
-    let (mut skip, mut limit) = (0, FIRST_BLOCKS);
-    loop {
-        let records = view.find(sort.kind, &blocks.clone().window(skip, limit))?;
-        let is_last = (records.len() as u64) < limit;
-        for record in records {
-            if visit(view, record)?.is_break() {
-                return Ok(());
-            }
-        }
-        if is_last {
-            return Ok(());
-        }
-        skip += limit;
-        limit = STEP_BLOCKS.min(limit * GROWTH);
-    }
-}
-
 pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static BlockType) -> Answer {
     let fields = object_parameter(&query, "fields")?;
     let (of_block, of_file) = split(&fields);
@@ -141,34 +62,22 @@ pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static Bl
     let limits =
         query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
     let window = filter::window(limits.as_ref(), sort.kind)?;
-    let rows = Rows::of(Query::filter(found.condition), condition(&of_file)?, window);
+    let rows = page(Query::filter(found.condition), condition(&of_file)?, window);
     answer_files(&asker, rows, sort).await
 }
 
-/// Which blocks a page of files covers, and how the files are sorted.
-struct Rows {
-    blocks: Query,
-    of_file: Expr,
-    /// Sort by fields of the files, whose paths begin at a file; if empty, files come in the order of the blocks.
-    of_files: Vec<Order>,
-    skip: u64,
-    limit: u64,
-}
-
-impl Rows {
-    fn of(mut blocks: Query, of_file: Expr, window: Window) -> Self {
-        let (mut of_files, mut of_blocks) = (Vec::new(), Vec::new());
-        for order in window.order {
-            match order.path.as_steps() {
-                [list, of_file @ ..] if list == FILES => {
-                    of_files.push(Order { path: Path::steps(of_file), direction: order.direction });
-                }
-                _ => of_blocks.push(order),
+/// Returns the page of files that a window of all files of some blocks holds.
+fn page(mut blocks: Query, of_member: Expr, window: Window) -> MemberQuery {
+    let mut order = Vec::new();
+    for it in window.order {
+        match it.path.as_steps() {
+            [list, of_file @ ..] if list == FILES => {
+                order.push(Order { path: Path::steps(of_file), direction: it.direction });
             }
+            _ => blocks.order.push(it),
         }
-        blocks.order = of_blocks;
-        Self { blocks, of_file, of_files, skip: window.skip, limit: window.limit }
     }
+    MemberQuery { records: blocks, of_member, order, skip: window.skip, limit: window.limit }
 }
 
 pub(super) async fn list_v4(
@@ -180,7 +89,7 @@ pub(super) async fn list_v4(
     let visible = visible_v4(&asker, public)?;
     let (of_block, of_file) = split_filter(&query, sort)?;
     let filter = filter_v4(&query, sort)?;
-    answer_files(&asker, Rows::of(Query::filter(visible.and(of_block)), of_file, filter.window), sort).await
+    answer_files(&asker, page(Query::filter(visible.and(of_block)), of_file, filter.window), sort).await
 }
 
 /// Splits the `where` of a v4 filter into a condition on blocks and one on files.
@@ -192,12 +101,12 @@ fn split_filter(query: &QueryText, sort: &'static BlockType) -> Result<(Expr, Ex
     Ok((condition::parse(&of_block, sort.kind, Language::Mongo)?, condition(&of_file)?))
 }
 
-async fn answer_files(asker: &Asker, wanted: Rows, sort: &'static BlockType) -> Answer {
+async fn answer_files(asker: &Asker, wanted: MemberQuery, sort: &'static BlockType) -> Answer {
     let rows = asker
         .db
-        .read(Weight::Scan, move |view| match wanted.of_files.as_slice() {
-            [] => window_of_files(view, sort, &wanted),
-            _ => sorted_files(view, sort, &wanted),
+        .read(Weight::Scan, move |view| {
+            let files = view.find_members(sort.kind, &wanted)?;
+            rows_in_order(view, sort, &files)
         })
         .await?;
     Ok(answer::json(StatusCode::OK, &rows))
@@ -223,129 +132,24 @@ fn rows_of(
     Ok(files.into_iter().map(row).collect())
 }
 
-/// Files that a sort collects beyond the end of its page before it drops the surplus.
-const SPARE_FILES: usize = 4_096;
-
-/// A file among those that are sorted.
-struct Sorted {
-    keys: Vec<Value>,
-    block: Arc<Record>,
-    position: u64,
-}
-
-/// Returns a page of all files, sorted by their own fields. Keeps little more than the sort keys up to the end of
-/// the page in memory.
-fn sorted_files(
-    view: &mut View<'_>,
-    sort: &'static BlockType,
-    wanted: &Rows,
-) -> Result<Vec<Value>, ScicatError> {
-    let n_kept = usize::try_from(wanted.skip.saturating_add(wanted.limit)).unwrap_or(usize::MAX);
-    let paths: Vec<Path> = wanted.of_files.iter().map(|it| it.path.clone()).collect();
-    let of_file = MemberFilter::new(wanted.of_file.clone(), &paths);
-    let mut kept: Vec<Sorted> = Vec::new();
-    let by_keys = |a: &Sorted, b: &Sorted| compare_keys(&a.keys, &b.keys, &wanted.of_files);
-    each_block(view, sort, &wanted.blocks, &wanted.of_file, |view, record| {
-        let block = Arc::new(record);
-        Ok(view.each_member(sort.kind, &block, &of_file, |position, file| {
-            let key = |it: &Path| it.as_steps().iter().fold(file, |at, step| &at[step.as_str()]).clone();
-            let keys = paths.iter().map(key).collect();
-            kept.push(Sorted { keys, block: block.clone(), position });
-            if n_kept.saturating_add(SPARE_FILES) < kept.len() {
-                kept.sort_by(by_keys);
-                kept.truncate(n_kept);
-            }
-            ControlFlow::Continue(())
-        })?)
-    })?;
-    kept.sort_by(by_keys);
-    let skip = usize::try_from(wanted.skip).unwrap_or(usize::MAX);
-    let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
-    let page: Vec<Sorted> = kept.into_iter().skip(skip).take(limit).collect();
-    rows_in_order(view, sort, &page)
-}
-
 /// Returns the rows of files in their order; the files of a block are read together.
 fn rows_in_order(
     view: &mut View<'_>,
     sort: &'static BlockType,
-    page: &[Sorted],
+    page: &[Member],
 ) -> Result<Vec<Value>, ScicatError> {
     let mut by_block: Vec<usize> = (0..page.len()).collect();
     by_block.sort_by(|a, b| {
-        let at = |place: &usize| (&page[*place].block.id, page[*place].position);
+        let at = |place: &usize| (&page[*place].0.id, page[*place].1);
         at(a).cmp(&at(b))
     });
     let mut rows = vec![Value::Null; page.len()];
-    for places in by_block.chunk_by(|a, b| page[*a].block.id == page[*b].block.id) {
+    for places in by_block.chunk_by(|a, b| page[*a].0.id == page[*b].0.id) {
         let Some(first) = places.first() else { continue };
-        let positions: Vec<u64> = places.iter().map(|it| page[*it].position).collect();
-        let of_block = rows_of(view, sort, &page[*first].block, &positions)?;
+        let positions: Vec<u64> = places.iter().map(|it| page[*it].1).collect();
+        let of_block = rows_of(view, sort, &page[*first].0, &positions)?;
         places.iter().zip(of_block).for_each(|(place, row)| rows[*place] = row);
     }
-    Ok(rows)
-}
-
-/// Compares the sort keys of files: missing values first, then numbers, then texts.
-fn compare_keys(a: &[Value], b: &[Value], order: &[Order]) -> Ordering {
-    let rank = |it: &Value| match it {
-        Value::Null => 0,
-        Value::Number(_) => 1,
-        _ => 2,
-    };
-    let one = |a: &Value, b: &Value| match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0))
-        }
-        (Value::String(a), Value::String(b)) => a.cmp(b),
-        _ => rank(a).cmp(&rank(b)),
-    };
-    let compared = a.iter().zip(b).zip(order).map(|((a, b), order)| match order.direction {
-        Direction::Ascending => one(a, b),
-        Direction::Descending => one(b, a),
-    });
-    compared.fold(Ordering::Equal, Ordering::then)
-}
-
-/// Returns a page of files in the order of their blocks. Blocks that lie wholly before the page are skipped by their
-/// number of files.
-fn window_of_files(
-    view: &mut View<'_>,
-    sort: &'static BlockType,
-    wanted: &Rows,
-) -> Result<Vec<Value>, ScicatError> {
-    let (mut rows, mut left) = (Vec::new(), wanted.skip);
-    let of_file = MemberFilter::new(wanted.of_file.clone(), &[]);
-    let is_unconditional = matches!(wanted.of_file, Expr::All);
-    each_block(view, sort, &wanted.blocks, &wanted.of_file, |view, record| {
-        let mut n_wanted = wanted.limit.saturating_sub(rows.len() as u64);
-        let mut positions = Vec::new();
-        let flow = if is_unconditional {
-            let skipped = left.min(record.n_members);
-            left -= skipped;
-            positions
-                .extend((skipped..record.n_members).take(usize::try_from(n_wanted).unwrap_or(usize::MAX)));
-            if n_wanted <= positions.len() as u64 {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        } else {
-            view.each_member(sort.kind, &record, &of_file, |position, _| {
-                if 0 < left {
-                    left -= 1;
-                    return ControlFlow::Continue(());
-                }
-                positions.push(position);
-                n_wanted = n_wanted.saturating_sub(1);
-                if n_wanted == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?
-        };
-        if !positions.is_empty() {
-            rows.extend(rows_of(view, sort, &record, &positions)?);
-        }
-        Ok(flow)
-    })?;
     Ok(rows)
 }
 
@@ -405,23 +209,7 @@ async fn count_files(
     of_file: Expr,
     sort: &'static BlockType,
 ) -> Result<u64, ScicatError> {
-    asker
-        .db
-        .read(Weight::Scan, move |view| {
-            if matches!(of_file, Expr::All) {
-                return Ok(view.count_members(sort.kind, &blocks)?);
-            }
-            let of_file = MemberFilter::new(of_file.clone(), &[]);
-            let mut n = 0;
-            each_block(view, sort, &Query::filter(blocks.clone()), of_file.condition(), |view, record| {
-                Ok(view.each_member(sort.kind, &record, &of_file, |_, _| {
-                    n += 1;
-                    ControlFlow::Continue(())
-                })?)
-            })?;
-            Ok(n)
-        })
-        .await
+    asker.db.read(Weight::Scan, move |view| Ok(view.count_such_members(sort.kind, &blocks, &of_file)?)).await
 }
 
 fn answer_total(n: u64) -> Answer {

@@ -343,12 +343,10 @@ async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'st
         return stream_rows(&asker, rows, sort).await;
     }
     let condition = files::condition(&of_file)?;
-    let (skip, limit) = (window.skip, window.limit);
     let order = rows.order.clone();
-    let matching = asker
-        .db
-        .read(Weight::Scan, move |view| files::blocks_with(view, sort, &rows, condition.clone(), skip, limit))
-        .await?;
+    let rows = rows.window(window.skip, window.limit);
+    let matching =
+        asker.db.read(Weight::Scan, move |view| view.find_with_member(sort.kind, &rows, &condition)).await?;
     let mut found = Query::filter(Expr::Ids(matching));
     found.order = order;
     stream_rows(&asker, found, sort).await

@@ -1,5 +1,9 @@
 //! The relations of a dataset that a filter may include: each becomes a list in the dataset.
 
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 use pinakes_http::Sink;
 use pinakes_store::{Expr, Kind, Query, Record, Value as Condition, View};
 use serde_json::{Map, Value};
@@ -24,6 +28,9 @@ const RELATIONS: [&str; 6] =
 
 /// Maximum number of relations that a filter may name, counting repeated ones.
 const MAX_INCLUDES: usize = 32;
+
+/// Maximum number of rows of a relation that are read together for several datasets.
+const AHEAD_ROWS: usize = 1_000;
 
 /// Returns the relations to include, with `all` expanded.
 ///
@@ -53,11 +60,21 @@ fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
     Ok(list)
 }
 
+/// How rows belong to a dataset.
+#[derive(Debug, Clone, Copy)]
+enum Belongs {
+    /// A field of the dataset holds their ids.
+    ById(&'static str),
+    /// They have the dataset's pid at a path, which may lie in objects of a list.
+    ByPid(&'static str),
+}
+
 /// A relation and the options for its rows, parsed once for all datasets of an answer.
 pub(crate) struct Relation {
     /// The field of the dataset that holds the rows.
     pub(crate) name: String,
     kind: &'static Kind,
+    belongs: Belongs,
     scope: Filter,
     /// Condition on the rows that the caller may see.
     visible: Expr,
@@ -77,6 +94,7 @@ pub(crate) fn relations(include: &[Include], api: Api, asker: &Asker) -> Result<
         }
         Ok(Relation {
             kind,
+            belongs: belongs(&it.relation),
             scope,
             visible: visible(&it.relation, api, asker),
             is_limited: it.scope.as_ref().is_some_and(|it| it.get("limits").is_some()),
@@ -123,21 +141,53 @@ impl Relation {
         self
     }
 
+    /// Reads the rows of several datasets together. `None` where that saves nothing, or there are too many.
+    pub(crate) fn read_ahead(
+        &self,
+        view: &mut View<'_>,
+        datasets: &[Map<String, Value>],
+    ) -> Result<Option<Rows>, ScicatError> {
+        if !view.is_remote() || self.is_limited || datasets.len() < 2 {
+            return Ok(None);
+        }
+        let mut rows = Rows::default();
+        let keys = datasets.iter().flat_map(|it| self.keys(it)).collect();
+        let (mut n, mut refused) = (0, Ok(()));
+        view.for_each(self.kind, &self.query(keys), |record| {
+            n += 1;
+            refused = self.keys_of(&record).map(|keys| rows.add(record, keys));
+            if refused.is_ok() && n <= AHEAD_ROWS {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        refused?;
+        if AHEAD_ROWS < n {
+            return Ok(None);
+        }
+        view.read_members_ahead(self.kind, rows.list.iter().map(|it| &**it))?;
+        Ok(Some(rows))
+    }
+
     /// Writes the rows that belong to `dataset` as a list; returns false when the client has gone away. Files of blocks
-    /// are copied as they are stored, so that memory does not grow with their number.
+    /// are copied as they are stored, so that memory does not grow with their number. `ahead`: rows of several datasets
+    /// that were read before.
     pub(crate) fn push(
         &self,
         view: &mut View<'_>,
         dataset: &Map<String, Value>,
+        ahead: Option<&Rows>,
         api: Api,
         sink: &mut Sink,
     ) -> Result<bool, ScicatError> {
-        let mut query = self.scope.query(self.visible.clone().and(condition(dataset, &self.name)));
-        if !self.is_limited {
-            query.limit = None;
-        }
+        let keys = self.keys(dataset);
+        let rows = match ahead {
+            Some(ahead) => ahead.of(&keys),
+            None => view.find(self.kind, &self.query(keys))?.into_iter().map(Arc::new).collect(),
+        };
         let mut separator: &[u8] = b"[";
-        for record in view.find(self.kind, &query)? {
+        for record in rows {
             if sink.push(separator).is_err() || !self.push_row(view, &record, dataset, api, sink)? {
                 return Ok(false);
             }
@@ -145,6 +195,45 @@ impl Relation {
         }
         let end: &[u8] = if separator == b"[" { b"[]" } else { b"]" };
         Ok(sink.push(end).is_ok())
+    }
+
+    /// Returns a query for the rows that belong to datasets with these keys.
+    fn query(&self, keys: Vec<String>) -> Query {
+        let mut values = keys.iter().cloned().map(Condition::Text);
+        let belonging = match self.belongs {
+            Belongs::ById(_) => Expr::Ids(keys),
+            Belongs::ByPid(path) => match (values.next(), keys.len()) {
+                (Some(pid), 1) => Expr::Is(path.into(), pid),
+                (first, _) => Expr::In(path.into(), first.into_iter().chain(values).collect()),
+            },
+        };
+        let mut query = self.scope.query(self.visible.clone().and(belonging));
+        if !self.is_limited {
+            query.limit = None;
+        }
+        query
+    }
+
+    /// Returns what the rows of a dataset are found by.
+    fn keys(&self, dataset: &Map<String, Value>) -> Vec<String> {
+        let named = match self.belongs {
+            Belongs::ById(field) => dataset.get(field),
+            Belongs::ByPid(_) => dataset.get("pid"),
+        };
+        texts(named)
+    }
+
+    /// Returns what a row is found by.
+    fn keys_of(&self, record: &Record) -> Result<Vec<String>, ScicatError> {
+        let Belongs::ByPid(path) = self.belongs else { return Ok(vec![record.id.clone()]) };
+        let body = object(record)?;
+        Ok(match path.split_once('.') {
+            None => texts(body.get(path)),
+            Some((list, field)) => {
+                let rows = body.get(list).and_then(Value::as_array).into_iter().flatten();
+                rows.flat_map(|it| texts(it.get(field))).collect()
+            }
+        })
     }
 
     fn push_row(
@@ -183,22 +272,46 @@ fn kind_of(relation: &str) -> &'static Kind {
     }
 }
 
-/// Returns the condition on the rows of a relation.
-fn condition(dataset: &Map<String, Value>, relation: &str) -> Expr {
-    let pid = dataset.get("pid").and_then(Value::as_str).unwrap_or_default();
-    let of_dataset = |path: &str| Expr::Is(path.into(), Condition::Text(pid.to_owned()));
+fn belongs(relation: &str) -> Belongs {
     match relation {
-        "instruments" => Expr::Ids(ids(dataset, "instrumentIds")),
-        "proposals" => Expr::Ids(ids(dataset, "proposalIds")),
-        "samples" => Expr::Ids(ids(dataset, "sampleIds")),
-        "origdatablocks" | "datablocks" => of_dataset("datasetId"),
-        _ => of_dataset("relationships.targetId"),
+        "instruments" => Belongs::ById("instrumentIds"),
+        "proposals" => Belongs::ById("proposalIds"),
+        "samples" => Belongs::ById("sampleIds"),
+        "origdatablocks" | "datablocks" => Belongs::ByPid("datasetId"),
+        _ => Belongs::ByPid("relationships.targetId"),
     }
 }
 
-fn ids(dataset: &Map<String, Value>, field: &str) -> Vec<String> {
-    let list = dataset.get(field).and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(Value::as_str).map(str::to_owned).collect()
+/// Returns a text, or those of a list.
+fn texts(value: Option<&Value>) -> Vec<String> {
+    let list = match value {
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
+    };
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Rows of a relation that were read for several datasets, in order.
+#[derive(Default)]
+pub(crate) struct Rows {
+    list: Vec<Arc<Record>>,
+    /// Their places, by what they are found by.
+    by_key: HashMap<String, Vec<usize>>,
+}
+
+impl Rows {
+    fn add(&mut self, record: Record, keys: Vec<String>) {
+        keys.into_iter().for_each(|key| self.by_key.entry(key).or_default().push(self.list.len()));
+        self.list.push(Arc::new(record));
+    }
+
+    /// Returns the rows that are found by any of these keys.
+    fn of(&self, keys: &[String]) -> Vec<Arc<Record>> {
+        let places = keys.iter().filter_map(|key| self.by_key.get(key)).flatten().copied();
+        let places: BTreeSet<usize> = places.collect();
+        places.into_iter().map(|place| self.list[place].clone()).collect()
+    }
 }
 
 /// Returns a query for the rows of a kind that belong to a dataset.

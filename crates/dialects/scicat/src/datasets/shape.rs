@@ -7,9 +7,10 @@ use pinakes_http::{Sink, answer};
 use pinakes_store::{Query, Record, StoreError, View};
 use serde_json::{Map, Value};
 
-use super::include::{self, Relation};
+use super::include::{self, Relation, Rows};
 use crate::app::Asker;
 use crate::datasets::forms::{Api, SCALARS};
+use crate::documents::object;
 use crate::error::{JSON, ScicatError};
 use crate::filter::Filter;
 use crate::history;
@@ -17,6 +18,9 @@ use crate::kinds::DATASET;
 use crate::projection::Projection;
 use crate::rights::Rights;
 use crate::tracking::Tracking;
+
+/// Datasets whose relations are read together.
+const STEP_DATASETS: usize = 50;
 
 /// What an answer shows of each dataset.
 pub(crate) struct Shape {
@@ -58,11 +62,14 @@ impl Shape {
         let limits = asker.db.tenant().limits().clone();
         let push_all = move |view: &mut View<'_>, sink: &mut Sink| {
             let mut separator: &[u8] = b"[";
-            for record in view.find(&DATASET, &query)? {
-                if sink.push(separator).is_err() || !self.push(view, &record, sink)? {
-                    return Ok::<_, ScicatError>(());
+            for step in view.find(&DATASET, &query)?.chunks(STEP_DATASETS) {
+                let ahead = self.read_ahead(view, step)?;
+                for record in step {
+                    if sink.push(separator).is_err() || !self.push_beside(view, record, &ahead, sink)? {
+                        return Ok::<_, ScicatError>(());
+                    }
+                    separator = b",";
                 }
-                separator = b",";
             }
             // If the client has gone away, the missing end does not matter.
             let _ = sink.push(if separator == b"[" { b"[]" } else { b"]" });
@@ -79,6 +86,26 @@ impl Shape {
         record: &Record,
         sink: &mut Sink,
     ) -> Result<bool, ScicatError> {
+        self.push_beside(view, record, &[], sink)
+    }
+
+    /// Reads what belongs to several datasets together: for each relation, unless it is read for each dataset.
+    fn read_ahead(&self, view: &mut View<'_>, records: &[Record]) -> Result<Vec<Option<Rows>>, ScicatError> {
+        if self.relations.is_empty() || !view.is_remote() {
+            return Ok(Vec::new());
+        }
+        let datasets = records.iter().map(object).collect::<Result<Vec<_>, _>>()?;
+        self.relations.iter().map(|it| it.read_ahead(view, &datasets)).collect()
+    }
+
+    /// As [`Shape::push`], with what was read of the relations before.
+    fn push_beside(
+        &self,
+        view: &mut View<'_>,
+        record: &Record,
+        ahead: &[Option<Rows>],
+        sink: &mut Sink,
+    ) -> Result<bool, ScicatError> {
         let whole = self.api.bytes(&record.body);
         let dataset: Map<String, Value> = serde_json::from_slice(&whole)
             .map_err(|error| StoreError::Damaged(format!("{:?}: {error}", record.id)))?;
@@ -88,10 +115,11 @@ impl Shape {
         };
         let mut is_taken = sink.push(&own[..own.len().saturating_sub(1)]).is_ok();
         let mut comma: &[u8] = if own.len() <= 2 { b"" } else { b"," };
-        for relation in &self.relations {
+        for (number, relation) in self.relations.iter().enumerate() {
+            let rows = ahead.get(number).and_then(Option::as_ref);
             let name = format!("\"{}\":", relation.name);
             is_taken = is_taken && sink.push(comma).and_then(|()| sink.push(name.as_bytes())).is_ok();
-            if !is_taken || !relation.push(view, &dataset, self.api, sink)? {
+            if !is_taken || !relation.push(view, &dataset, rows, self.api, sink)? {
                 return Ok(false);
             }
             comma = b",";

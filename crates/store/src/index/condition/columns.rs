@@ -79,22 +79,26 @@ impl Segment<'_> {
 
     /// Returns the documents among `within` with a value in the span.
     pub(super) fn in_column(&self, family: &str, path: &Path, span: &Span, within: &Set) -> Result<Set> {
-        let name = path_column_name(family, path);
+        self.in_named_column(&path_column_name(family, path), span, within)
+    }
+
+    /// As [`Segment::in_column`], of the column of a name.
+    pub(super) fn in_named_column(&self, name: &str, span: &Span, within: &Set) -> Result<Set> {
         let mut set = Set::empty(self.max_doc);
-        if let Some(codes) = self.decoded.kept_column(self.reader.segment_id(), &name) {
+        if let Some(codes) = self.decoded.kept_column(self.reader.segment_id(), name) {
             if let Some((from, to)) = span.whole() {
                 codes.add_span(from, to, within, &mut set);
             }
             return Ok(set);
         }
-        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
+        let handles = self.reader.fast_fields().dynamic_column_handles(name)?;
         let is_alone = handles.len() == 1;
         for handle in handles {
             match handle.open().map_err(failed)? {
                 DynamicColumn::I64(column) => {
                     let Some((from, to)) = span.whole() else { continue };
                     let segment = self.reader.segment_id();
-                    let decode = || self.decoded.column(segment, &name, &column, within.len());
+                    let decode = || self.decoded.column(segment, name, &column, within.len());
                     match is_alone.then(decode).flatten() {
                         Some(codes) => codes.add_span(from, to, within, &mut set),
                         None => self.add_column(&column, from, to, within, &mut set),

@@ -11,7 +11,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use super::{Bounds, Segment, bytes};
 use crate::index::set::Set;
 use crate::index::terms::{self, GRAM_BYTES, Gram, Tag};
-use crate::{Expr, Kind, Path, Pattern, Result, TextPart, Value, fold};
+use crate::{Path, Pattern, Result, TextPart, fold};
 
 /// Maximum number of trigrams looked up: more hardly narrow the result.
 const LOOKED_UP: usize = 24;
@@ -44,20 +44,8 @@ impl Segment<'_> {
         self.with_all(path, &grams, within).map(Some)
     }
 
-    /// Returns the documents among `within` of which some member may satisfy a condition that needs these trigrams at a
-    /// path.
-    pub(in crate::index) fn with_members(
-        &self,
-        path: &Path,
-        grams: &BTreeSet<Gram>,
-        within: &Set,
-    ) -> Result<Set> {
-        let unknown = self.with_term(&terms::many_grams_term())?.and(within);
-        Ok(self.with_all(path, grams, within)?.or(&unknown))
-    }
-
     /// Returns the documents among `within` with all of some trigrams at a path; at most [`LOOKED_UP`] are looked up.
-    fn with_all(&self, path: &Path, grams: &BTreeSet<Gram>, within: &Set) -> Result<Set> {
+    pub(super) fn with_all(&self, path: &Path, grams: &BTreeSet<Gram>, within: &Set) -> Result<Set> {
         let path = bytes(path);
         let mut counted = Vec::with_capacity(grams.len());
         for gram in grams {
@@ -80,33 +68,8 @@ impl Segment<'_> {
     }
 }
 
-/// Trigrams by path.
-pub(crate) type NeededGrams = Vec<(Path, BTreeSet<Gram>)>;
-
-/// Returns the trigrams that the texts of a record's members have, taken together, if one of them satisfies a condition:
-/// by path of [`Kind::patterns`]; none where the condition needs none.
-pub(crate) fn needed_of_members(kind: &Kind, condition: &Expr) -> NeededGrams {
-    let needed = |path: &&'static str| {
-        let grams = needed_at(&Path::dotted(kind.below_member(path)?), condition);
-        (!grams.is_empty()).then(|| (Path::dotted(path), grams))
-    };
-    kind.patterns.iter().filter_map(needed).collect()
-}
-
-/// Returns the trigrams that the texts at a path contain, taken together, if a condition holds.
-fn needed_at(path: &Path, condition: &Expr) -> BTreeSet<Gram> {
-    match condition {
-        Expr::And(list) => list.iter().flat_map(|it| needed_at(path, it)).collect(),
-        Expr::Regex(at, pattern) if at == path => needed(pattern),
-        Expr::Is(at, Value::Text(text) | Value::Folded(text)) | Expr::Prefix(at, text) if at == path => {
-            terms::grams_of(&fold(text))
-        }
-        _ => BTreeSet::new(),
-    }
-}
-
 /// Returns the trigrams that every text matched by the pattern contains.
-fn needed(pattern: &Pattern) -> BTreeSet<Gram> {
+pub(super) fn needed(pattern: &Pattern) -> BTreeSet<Gram> {
     let Some(tree) = parsed(pattern) else { return BTreeSet::new() };
     let mut characters = Vec::new();
     read(&tree, &mut characters);

@@ -4,11 +4,12 @@ use tantivy::columnar::{ColumnIndex, DynamicColumn};
 
 use super::{Segment, bytes, each_posting, failed};
 use crate::field_values::EXACT;
-use crate::index::layout::{NUMBERS, first_column_name, path_column_name};
+use crate::index::layout::{NUMBERS, column_name_of, path_column_name};
+use crate::index::member_values::Summed;
 use crate::index::set::Set;
 use crate::index::terms::{self, BEGIN_BYTES, First, Tag};
 use crate::index::texts::Texts;
-use crate::{Path, Result, Search};
+use crate::{Direction, Path, Result, Search};
 
 /// The texts at a path, in order, and the text of each document.
 pub(in crate::index) struct PathTexts {
@@ -33,6 +34,15 @@ impl PathTexts {
         self.texts.get(ord as usize)
     }
 
+    /// Adds the texts of other documents.
+    pub(in crate::index) fn with(mut self, other: Self) -> Self {
+        if other.len() == 0 {
+            return self;
+        }
+        self.add(other);
+        self.beginnings(usize::MAX)
+    }
+
     /// Adds the texts of other documents, out of order.
     fn add(&mut self, other: Self) {
         let n = self.texts.len() as u32;
@@ -46,7 +56,7 @@ impl PathTexts {
     }
 
     /// Returns the first `n_bytes` of each text, in order.
-    fn beginnings(mut self, n_bytes: usize) -> Self {
+    pub(in crate::index) fn beginnings(mut self, n_bytes: usize) -> Self {
         let (texts, ranks) = self.texts.beginnings(n_bytes);
         self.by_doc.iter_mut().filter(|it| **it != 0).for_each(|it| *it = ranks[*it as usize - 1] as u32 + 1);
         Self { texts, by_doc: self.by_doc }
@@ -54,25 +64,33 @@ impl PathTexts {
 }
 
 impl Segment<'_> {
-    /// Returns the documents of whose value at a path the index does not tell the rank: a list of several elements is on the
-    /// way, a list there begins with something that the index does not hold whole, or the document has no terms.
+    /// Returns the documents of whose value at a path the index does not tell the rank: a list in a list is on the way, what
+    /// they are sorted by is something that the index does not hold whole, or the document has no terms.
     pub(in crate::index) fn unranked(&self, path: &Path) -> Result<Set> {
-        let mut set = self.lists_from(path, First::Other)?;
+        let mut set = Set::empty(self.max_doc);
+        for tag in [Tag::First, Tag::Leading, Tag::LeadingFirst] {
+            set.add(&self.sorted_by(path, tag, First::Other)?);
+        }
         let steps = path.as_steps();
         for n in 1..steps.len() {
-            let way = terms::path_bytes(&steps[..n]);
-            let lists = self.with(&way, Tag::List, &[])?;
-            if lists.is_empty() {
-                continue;
-            }
-            let of_length = |n: u64| self.with(&way, Tag::Length, &n.to_be_bytes());
-            let short = of_length(0)?.or(&of_length(1)?).without(&self.with(&way, Tag::Nested, &[])?);
-            // How a list within a list begins is not in the index.
-            set.add(&self.lists(path)?.and(&lists));
-            set.add(&lists.without(&short));
+            set.add(&self.with(&terms::path_bytes(&steps[..n]), Tag::Nested, &[])?);
         }
         if let Some(beyond) = &self.beyond {
             set.add(beyond);
+        }
+        Ok(set)
+    }
+
+    /// Returns the documents with a list of several elements on the way to a path.
+    pub(in crate::index) fn below_several(&self, path: &Path) -> Result<Set> {
+        let mut set = Set::empty(self.max_doc);
+        let steps = path.as_steps();
+        for n in 1..steps.len() {
+            let way = terms::path_bytes(&steps[..n]);
+            let longer = 2_u64.to_be_bytes();
+            if self.n_with(&way, Tag::List, &[])? != 0 {
+                set.add(&self.between(&way, Tag::Length, &longer, None)?);
+            }
         }
         Ok(set)
     }
@@ -124,9 +142,42 @@ impl Segment<'_> {
         Ok(found.beginnings(BEGIN_BYTES))
     }
 
-    /// Returns the texts that lists at a path begin with.
-    pub(in crate::index) fn first_texts(&self, path: &Path) -> Result<PathTexts> {
-        self.texts_with(&terms::term(&bytes(path), Tag::First, &[First::Text as u8]), |_| true)
+    /// Returns the texts that documents are sorted by, as a tag tells.
+    pub(in crate::index) fn texts_sorted_by(&self, path: &Path, tag: Tag) -> Result<PathTexts> {
+        self.texts_with(&terms::term(&bytes(path), tag, &[First::Text as u8]), |_| true)
+    }
+
+    /// Returns the texts at which an order of the members of each document begins: see
+    /// [`Kind::member_values`](crate::Kind::member_values).
+    pub(in crate::index) fn member_texts(&self, path: &Path, direction: Direction) -> Result<PathTexts> {
+        let tag = match direction {
+            Direction::Ascending => Tag::Lowest,
+            Direction::Descending => Tag::Highest,
+        };
+        self.texts_with(&terms::term(&bytes(path), tag, &[]), |_| true)
+    }
+
+    /// Returns the numbers at which an order of the members of each document begins.
+    pub(in crate::index) fn member_numbers(
+        &self,
+        path: &Path,
+        direction: Direction,
+    ) -> Result<Vec<DynamicColumn>> {
+        let what = match direction {
+            Direction::Ascending => Summed::LowestNumber,
+            Direction::Descending => Summed::HighestNumber,
+        };
+        self.columns_named(&what.column(path))
+    }
+
+    /// Returns the documents with a member whose value at a path sorts before what else is told of it: in ascending order
+    /// one without a value, otherwise one whose value is neither number nor text.
+    pub(in crate::index) fn members_beyond(&self, path: &Path, direction: Direction) -> Result<Set> {
+        let odd = self.with(&bytes(path), Tag::Odd, &[])?;
+        Ok(match direction {
+            Direction::Ascending => odd.or(&self.with(&bytes(path), Tag::Lacking, &[])?),
+            Direction::Descending => odd,
+        })
     }
 
     fn texts_with(&self, prefix: &[u8], is_wanted: impl Fn(u32) -> bool) -> Result<PathTexts> {
@@ -157,9 +208,9 @@ impl Segment<'_> {
         self.with(&bytes(path), Tag::List, &[])
     }
 
-    /// Returns the documents with a list at a path that begins with this.
-    pub(in crate::index) fn lists_from(&self, path: &Path, first: First) -> Result<Set> {
-        self.with(&bytes(path), Tag::First, &[first as u8])
+    /// Returns the documents that are sorted by a value of a type, as a tag tells.
+    pub(in crate::index) fn sorted_by(&self, path: &Path, tag: Tag, ty: First) -> Result<Set> {
+        self.with(&bytes(path), tag, &[ty as u8])
     }
 
     /// Returns the documents with `false` and with `true` at a path.
@@ -212,9 +263,9 @@ impl Segment<'_> {
         self.columns_named(&path_column_name(NUMBERS, path))
     }
 
-    /// Returns the columns of the numbers that lists at a path begin with.
-    pub(in crate::index) fn first_numbers(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
-        self.columns_named(&first_column_name(path))
+    /// Returns the columns of the numbers that documents are sorted by, as a tag tells.
+    pub(in crate::index) fn numbers_sorted_by(&self, path: &Path, tag: Tag) -> Result<Vec<DynamicColumn>> {
+        self.columns_named(&column_name_of(tag, path))
     }
 
     fn columns_named(&self, name: &str) -> Result<Vec<DynamicColumn>> {

@@ -1,0 +1,239 @@
+//! Which records have a member that satisfies a condition, as far as the index tells what their members have
+//! ([`Kind::patterns`](crate::Kind::patterns), [`Kind::member_values`](crate::Kind::member_values)).
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::grams::needed;
+use super::{Segment, Span, bytes, instants_between};
+use crate::index::layout::MEMBERS;
+use crate::index::member_values::{Summed, hash_of, number_bound};
+use crate::index::set::Set;
+use crate::index::terms::{self, Gram, Tag, after};
+use crate::index::values::each_value;
+use crate::{Direction, End, Expr, Path, Result, Value, fold};
+
+/// Maximum number of values of a list that are compared with what the members of a record lie between.
+const COMPARED: usize = 16;
+
+impl Segment<'_> {
+    /// Returns the documents among `within` that may have a member which satisfies a condition; its paths begin at a
+    /// member. `None` where the index excludes none.
+    pub(in crate::index) fn with_member(&self, condition: &Expr, within: &Set) -> Result<Option<Set>> {
+        Ok(match condition {
+            Expr::Nothing => Some(Set::empty(self.max_doc)),
+            Expr::And(list) => {
+                let mut left: Option<Set> = None;
+                for it in list {
+                    if let Some(set) = self.with_member(it, left.as_ref().unwrap_or(within))? {
+                        left = Some(set);
+                    }
+                }
+                left
+            }
+            Expr::Or(list) => {
+                let mut found = Set::empty(self.max_doc);
+                for it in list {
+                    let Some(set) = self.with_member(it, within)? else { return Ok(None) };
+                    found.add(&set);
+                }
+                Some(found)
+            }
+            Expr::Is(path, value) => self.with_equal(path, std::slice::from_ref(value), within)?,
+            Expr::In(path, values) => self.with_equal(path, values, within)?,
+            Expr::Range(path, low, high) => self.with_values_between(path, low, high, within)?,
+            Expr::Prefix(path, prefix) => {
+                let last = after(prefix.as_bytes());
+                let begun = match self.summed(path) {
+                    Some(path) => {
+                        Some(self.with_texts_of(&path, prefix.as_bytes(), last.as_deref(), within)?)
+                    }
+                    None => None,
+                };
+                let left = begun.as_ref().unwrap_or(within);
+                self.with_grams(path, &terms::grams_of(&fold(prefix)), left)?.or(begun)
+            }
+            Expr::Regex(path, pattern) => self.with_grams(path, &needed(pattern), within)?,
+            Expr::Not(it) => {
+                let without = self.in_named_column(MEMBERS, &Span::Whole(0, 0), within)?;
+                let such = self.with_such_only(it, within)?;
+                Some(within.clone().without(&such).without(&without))
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns documents among `within` of which every member satisfies a condition: those of which the index tells.
+    pub(in crate::index) fn with_such_only(&self, condition: &Expr, within: &Set) -> Result<Set> {
+        Ok(match condition {
+            Expr::All => within.clone(),
+            Expr::And(list) => {
+                let mut left = within.clone();
+                for it in list {
+                    left = self.with_such_only(it, &left)?;
+                }
+                left
+            }
+            Expr::Or(list) => {
+                let mut found = Set::empty(self.max_doc);
+                for it in list {
+                    found.add(&self.with_such_only(it, within)?);
+                }
+                found
+            }
+            Expr::Not(it) => match self.with_member(it, within)? {
+                Some(may) => within.clone().without(&may),
+                None => Set::empty(self.max_doc),
+            },
+            Expr::Range(path, low, high) => self.with_numbers_within(path, low, high, within)?,
+            Expr::Is(path, value) => {
+                let end = End::Included(value.clone());
+                self.with_numbers_within(path, &end, &end, within)?
+            }
+            _ => Set::empty(self.max_doc),
+        })
+    }
+
+    /// Returns the documents among `within` of which every member has a number in a range at a path.
+    fn with_numbers_within(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Set> {
+        let ends = number(low, f64::NEG_INFINITY).zip(number(high, f64::INFINITY));
+        let (Some(path), Some((from, to))) = (self.summed(path), ends) else {
+            return Ok(Set::empty(self.max_doc));
+        };
+        let is_excluded = |end: &End| matches!(end, End::Excluded(_));
+        // What the columns hold is no narrower than the numbers themselves.
+        let from = if is_excluded(low) { from.next_up() } else { from };
+        let to = if is_excluded(high) { to.next_down() } else { to };
+        let of = |what: Summed, span: Span| self.in_named_column(&what.column(&path), &span, within);
+        let found = of(Summed::LowestNumber, Span::Real(from, f64::INFINITY))?;
+        let found = found.and(&of(Summed::HighestNumber, Span::Real(f64::NEG_INFINITY, to))?);
+        let at = bytes(&path);
+        let mut others = self.between(&at, Tag::Lowest, &[], None)?;
+        for tag in [Tag::Lacking, Tag::Odd, Tag::Untold] {
+            others.add(&self.with(&at, tag, &[])?);
+        }
+        Ok(found.without(&others).and(within))
+    }
+
+    /// Returns the path below the list of members at which the index holds values; `None` if it holds none there.
+    fn summed(&self, path: &Path) -> Option<Path> {
+        self.declared_of(path, self.kind.member_values)
+    }
+
+    fn declared_of(&self, path: &Path, declared: &[&'static str]) -> Option<Path> {
+        let below =
+            |it: &&&'static str| self.kind.below_member(it).is_some_and(|below| path.is_dotted(below));
+        declared.iter().find(below).map(|it| Path::dotted(it))
+    }
+
+    /// Returns the documents among `within` whose members have all these trigrams at a path, taken together.
+    fn with_grams(&self, path: &Path, grams: &BTreeSet<Gram>, within: &Set) -> Result<Option<Set>> {
+        let Some(path) = self.declared_of(path, self.kind.patterns).filter(|_| !grams.is_empty()) else {
+            return Ok(None);
+        };
+        let unknown = self.with_term(&terms::many_grams_term())?.and(within);
+        Ok(Some(self.with_all(&path, grams, within)?.or(&unknown)))
+    }
+
+    /// Returns the documents among `within` that may have a member with one of these values at a path.
+    fn with_equal(&self, path: &Path, values: &[Value], within: &Set) -> Result<Option<Set>> {
+        let hashes: Option<HashSet<i64>> = values.iter().map(|it| hash_of(it).map(i64::from)).collect();
+        let found = if values.len() <= COMPARED { self.with_each(path, values, within)? } else { None };
+        match (self.summed(path), hashes) {
+            (Some(path), Some(hashes)) => {
+                self.with_hashes(&path, &hashes, found.as_ref().unwrap_or(within)).map(Some)
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// As [`Segment::with_equal`], without hashes.
+    fn with_each(&self, path: &Path, values: &[Value], within: &Set) -> Result<Option<Set>> {
+        let mut found = Set::empty(self.max_doc);
+        for value in values {
+            let end = End::Included(value.clone());
+            let between = self.with_values_between(path, &end, &end, within)?;
+            let grams = match value {
+                Value::Text(text) | Value::Folded(text) => {
+                    let left = between.as_ref().unwrap_or(within);
+                    self.with_grams(path, &terms::grams_of(&fold(text)), left)?
+                }
+                _ => None,
+            };
+            let Some(set) = grams.or(between) else { return Ok(None) };
+            found.add(&set);
+        }
+        Ok(Some(found))
+    }
+
+    fn with_hashes(&self, path: &Path, hashes: &HashSet<i64>, within: &Set) -> Result<Set> {
+        let mut found = self.with(&bytes(path), Tag::ManyValues, &[])?.and(within);
+        if let Some(column) = self.reader.fast_fields().column_opt::<i64>(&Summed::Hashes.column(path))? {
+            each_value(&column, within, |doc, it| {
+                if hashes.contains(&it) {
+                    found.insert(doc);
+                }
+            });
+        }
+        Ok(found)
+    }
+
+    /// Returns the documents among `within` that may have a member with a value in a range at a path.
+    fn with_values_between(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Option<Set>> {
+        let is_open = matches!((low, high), (End::Open, End::Open));
+        let Some(path) = self.summed(path).filter(|_| !is_open) else { return Ok(None) };
+        if let Some((from, to)) = instants_between(low, high) {
+            let of = |what: Summed, span: Span| self.in_named_column(&what.column(&path), &span, within);
+            let found = of(Summed::Earliest, Span::Whole(i64::MIN, to))?;
+            let found = found.and(&of(Summed::Latest, Span::Whole(from, i64::MAX))?);
+            return Ok(Some(found.or(&self.untold(&path, within)?).and(within)));
+        }
+        if let (Some(from), Some(to)) = (number(low, f64::NEG_INFINITY), number(high, f64::INFINITY)) {
+            let (from, to) =
+                (number_bound(from, Direction::Ascending), number_bound(to, Direction::Descending));
+            let of = |what: Summed, span: Span| self.in_named_column(&what.column(&path), &span, within);
+            let found = of(Summed::LowestNumber, Span::Real(f64::NEG_INFINITY, to))?;
+            let found = found.and(&of(Summed::HighestNumber, Span::Real(from, f64::INFINITY))?);
+            return Ok(Some(found.or(&self.untold(&path, within)?).and(within)));
+        }
+        match (text(low), text(high)) {
+            (Some(from), Some(to)) => {
+                let to = to.map(|it| [it, &[0]].concat());
+                self.with_texts_of(&path, from.unwrap_or_default(), to.as_deref(), within).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the documents among `within` that may have a member with a text from `from` (inclusive) to `to` (exclusive)
+    /// at a path of [`Kind::member_values`](crate::Kind::member_values).
+    fn with_texts_of(&self, path: &Path, from: &[u8], to: Option<&[u8]>, within: &Set) -> Result<Set> {
+        let at = bytes(path);
+        let found = self.between(&at, Tag::Lowest, &[], to)?.and(within);
+        let found = found.and(&self.between(&at, Tag::Highest, from, None)?);
+        Ok(found.or(&self.untold(path, within)?))
+    }
+
+    /// Returns the documents among `within` of whose members nothing is known.
+    fn untold(&self, path: &Path, within: &Set) -> Result<Set> {
+        Ok(self.with(&bytes(path), Tag::Untold, &[])?.and(within))
+    }
+}
+
+/// Returns the number at an end of a range, `open` for none; `None` if it is of another type.
+fn number(end: &End, open: f64) -> Option<f64> {
+    match end {
+        End::Open => Some(open),
+        End::Included(Value::Integer(number)) | End::Excluded(Value::Integer(number)) => Some(*number as f64),
+        End::Included(Value::Real(number)) | End::Excluded(Value::Real(number)) => Some(*number),
+        End::Included(_) | End::Excluded(_) => None,
+    }
+}
+
+/// Returns the text at an end of a range, if it has one; `None` if it is of another type.
+fn text(end: &End) -> Option<Option<&[u8]>> {
+    match end {
+        End::Open => Some(None),
+        End::Included(Value::Text(text)) | End::Excluded(Value::Text(text)) => Some(Some(text.as_bytes())),
+        End::Included(_) | End::Excluded(_) => None,
+    }
+}
