@@ -55,6 +55,8 @@ pub(super) struct Summary {
     lacks: bool,
     /// Whether a member has a value that is neither number nor text, or is no object.
     is_odd: bool,
+    /// Whether a member has a text that is no point in time.
+    is_undated: bool,
     numbers: Option<(f64, f64)>,
     instants: Option<(i64, i64)>,
     /// The first and the last text, as far as the index holds them.
@@ -85,6 +87,9 @@ impl Summary {
         }
         if self.is_odd {
             term(Tag::Odd, &[]);
+        }
+        if self.is_undated {
+            term(Tag::Undated, &[]);
         }
         if let Some((lowest, highest)) = &self.texts {
             term(Tag::Lowest, lowest);
@@ -239,9 +244,12 @@ impl OfPath {
                 if self.highest.as_deref().is_none_or(|it| it < &**text) {
                     self.highest = Some(text.to_string());
                 }
-                if let Some(ms) = instant_ms(text) {
-                    let so_far = self.summary.instants.unwrap_or((ms, ms));
-                    self.summary.instants = Some((so_far.0.min(ms), so_far.1.max(ms)));
+                match instant_ms(text) {
+                    Some(ms) => {
+                        let so_far = self.summary.instants.unwrap_or((ms, ms));
+                        self.summary.instants = Some((so_far.0.min(ms), so_far.1.max(ms)));
+                    }
+                    None => self.summary.is_undated = true,
                 }
                 hash_of_text(text)
             }

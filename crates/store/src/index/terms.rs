@@ -75,6 +75,8 @@ pub(super) enum Tag {
     Lacking = b'x',
     /// A member has a value there that is neither number nor text.
     Odd = b'y',
+    /// A member has a text there that is no point in time.
+    Undated = b'd',
     /// Members have more values there than the index holds.
     ManyValues = b'm',
     /// The least text of members, at least as long as [`BEGIN_BYTES`] unless it is whole.
@@ -92,7 +94,7 @@ impl Tag {
             Self::Word | Self::ManyWords | Self::Gram => true,
             Self::Present | Self::List | Self::Object | Self::Objects => false,
             Self::Empty | Self::First | Self::Leading | Self::LeadingFirst | Self::Null => false,
-            Self::Untold | Self::Lacking | Self::Odd | Self::ManyValues => false,
+            Self::Untold | Self::Lacking | Self::Odd | Self::Undated | Self::ManyValues => false,
             Self::Lowest | Self::Highest => false,
         }
     }

@@ -84,34 +84,82 @@ impl Segment<'_> {
                 Some(may) => within.clone().without(&may),
                 None => Set::empty(self.max_doc),
             },
-            Expr::Range(path, low, high) => self.with_numbers_within(path, low, high, within)?,
+            Expr::Range(path, low, high) => self.with_values_within(path, low, high, within)?,
             Expr::Is(path, value) => {
                 let end = End::Included(value.clone());
-                self.with_numbers_within(path, &end, &end, within)?
+                self.with_values_within(path, &end, &end, within)?
             }
+            Expr::Prefix(path, prefix) => match self.summed(path) {
+                Some(path) => {
+                    let end = after(prefix.as_bytes());
+                    self.with_texts_within(&path, prefix.as_bytes(), end.as_deref(), within)?
+                }
+                None => Set::empty(self.max_doc),
+            },
             _ => Set::empty(self.max_doc),
         })
     }
 
-    /// Returns the documents among `within` of which every member has a number in a range at a path.
-    fn with_numbers_within(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Set> {
-        let ends = number(low, f64::NEG_INFINITY).zip(number(high, f64::INFINITY));
-        let (Some(path), Some((from, to))) = (self.summed(path), ends) else {
+    /// Returns the documents among `within` of which every member has a value in a range at a path. What the index holds of
+    /// the values is never narrower than they are.
+    fn with_values_within(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Set> {
+        let is_open = matches!((low, high), (End::Open, End::Open));
+        let Some(path) = self.summed(path).filter(|_| !is_open) else {
             return Ok(Set::empty(self.max_doc));
         };
-        let is_excluded = |end: &End| matches!(end, End::Excluded(_));
-        // What the columns hold is no narrower than the numbers themselves.
-        let from = if is_excluded(low) { from.next_up() } else { from };
-        let to = if is_excluded(high) { to.next_down() } else { to };
-        let of = |what: Summed, span: Span| self.in_named_column(&what.column(&path), &span, within);
-        let found = of(Summed::LowestNumber, Span::Real(from, f64::INFINITY))?;
-        let found = found.and(&of(Summed::HighestNumber, Span::Real(f64::NEG_INFINITY, to))?);
-        let at = bytes(&path);
-        let mut others = self.between(&at, Tag::Lowest, &[], None)?;
-        for tag in [Tag::Lacking, Tag::Odd, Tag::Untold] {
-            others.add(&self.with(&at, tag, &[])?);
+        let between = |columns: [Summed; 2], from: Span, to: Span| -> Result<Set> {
+            let [first, last] = columns.map(|it| it.column(&path));
+            let found = self.in_named_column(&first, &from, within)?.and(within);
+            Ok(found.and(&self.in_named_column(&last, &to, within)?))
+        };
+        if let Some((from, to)) = instants_between(low, high) {
+            let columns = [Summed::Earliest, Summed::Latest];
+            let found = between(columns, Span::Whole(from, i64::MAX), Span::Whole(i64::MIN, to))?;
+            let others = self.with(&bytes(&path), Tag::Undated, &[])?;
+            return Ok(found
+                .without(&others)
+                .without(&self.beside(&path)?)
+                .without(&self.with_numbers(&path)?));
         }
-        Ok(found.without(&others).and(within))
+        let is_excluded = |end: &End| matches!(end, End::Excluded(_));
+        if let (Some(from), Some(to)) = (number(low, f64::NEG_INFINITY), number(high, f64::INFINITY)) {
+            let from = if is_excluded(low) { from.next_up() } else { from };
+            let to = if is_excluded(high) { to.next_down() } else { to };
+            let columns = [Summed::LowestNumber, Summed::HighestNumber];
+            let (from, to) = (Span::Real(from, f64::INFINITY), Span::Real(f64::NEG_INFINITY, to));
+            let others = self.between(&bytes(&path), Tag::Lowest, &[], None)?;
+            return Ok(between(columns, from, to)?.without(&others).without(&self.beside(&path)?));
+        }
+        let (Some(from), Some(to)) = (text(low), text(high)) else { return Ok(Set::empty(self.max_doc)) };
+        // No text lies between one and the same followed by a zero byte.
+        let next = |it: &[u8]| [it, &[0]].concat();
+        let from = from.map(|it| if is_excluded(low) { next(it) } else { it.to_vec() });
+        let to = to.map(|it| if is_excluded(high) { it.to_vec() } else { next(it) });
+        self.with_texts_within(&path, &from.unwrap_or_default(), to.as_deref(), within)
+    }
+
+    /// Returns the documents among `within` of which every member has a text from `from` (inclusive) to `to` (exclusive) at a
+    /// path of [`Kind::member_values`](crate::Kind::member_values).
+    fn with_texts_within(&self, path: &Path, from: &[u8], to: Option<&[u8]>, within: &Set) -> Result<Set> {
+        let at = bytes(path);
+        let found = self.between(&at, Tag::Lowest, from, None)?.and(within);
+        let found = found.and(&self.between(&at, Tag::Highest, &[], to)?);
+        Ok(found.without(&self.beside(path)?).without(&self.with_numbers(path)?))
+    }
+
+    /// Returns the documents of whose members one has neither a number nor a text at a path, or of which nothing is known.
+    fn beside(&self, path: &Path) -> Result<Set> {
+        let mut found = Set::empty(self.max_doc);
+        for tag in [Tag::Lacking, Tag::Odd, Tag::Untold] {
+            found.add(&self.with(&bytes(path), tag, &[])?);
+        }
+        Ok(found)
+    }
+
+    /// Returns the documents of whose members one has a number at a path.
+    fn with_numbers(&self, path: &Path) -> Result<Set> {
+        let all = Span::Real(f64::NEG_INFINITY, f64::INFINITY);
+        self.in_named_column(&Summed::LowestNumber.column(path), &all, &Set::full(self.max_doc))
     }
 
     /// Returns the path below the list of members at which the index holds values; `None` if it holds none there.
@@ -167,7 +215,10 @@ impl Segment<'_> {
 
     fn with_hashes(&self, path: &Path, hashes: &HashSet<i64>, within: &Set) -> Result<Set> {
         let mut found = self.with(&bytes(path), Tag::ManyValues, &[])?.and(within);
-        if let Some(column) = self.reader.fast_fields().column_opt::<i64>(&Summed::Hashes.column(path))? {
+        let name = Summed::Hashes.column(path);
+        if let (1, Some(hash)) = (hashes.len(), hashes.iter().next()) {
+            found.add(&self.in_named_column(&name, &Span::Whole(*hash, *hash), within)?.and(within));
+        } else if let Some(column) = self.reader.fast_fields().column_opt::<i64>(&name)? {
             each_value(&column, within, |doc, it| {
                 if hashes.contains(&it) {
                     found.insert(doc);
