@@ -142,16 +142,17 @@ impl Relation {
     }
 
     /// Reads the rows of several datasets together. `None` where that saves nothing, or there are too many.
-    pub(crate) fn read_ahead(
+    pub(crate) fn read_ahead<'d>(
         &self,
         view: &mut View<'_>,
-        datasets: &[Map<String, Value>],
+        datasets: impl ExactSizeIterator<Item = &'d Map<String, Value>>,
     ) -> Result<Option<Rows>, ScicatError> {
-        if !view.is_remote() || self.is_limited || datasets.len() < 2 {
+        if self.is_limited || datasets.len() < 2 {
             return Ok(None);
         }
         let mut rows = Rows::default();
-        let keys = datasets.iter().flat_map(|it| self.keys(it)).collect();
+        let keys: BTreeSet<String> = datasets.flat_map(|it| self.keys(it)).collect();
+        let keys = keys.into_iter().collect();
         let (mut n, mut refused) = (0, Ok(()));
         view.for_each(self.kind, &self.query(keys), |record| {
             n += 1;

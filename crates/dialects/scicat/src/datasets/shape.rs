@@ -2,6 +2,7 @@
 //! so that a dataset with a million files needs no more memory than one with none.
 
 use axum::response::Response;
+use bytes::Bytes;
 use http::StatusCode;
 use pinakes_http::{Sink, answer};
 use pinakes_store::{Query, Record, StoreError, View};
@@ -10,7 +11,6 @@ use serde_json::{Map, Value};
 use super::include::{self, Relation, Rows};
 use crate::app::Asker;
 use crate::datasets::forms::{Api, SCALARS};
-use crate::documents::object;
 use crate::error::{JSON, ScicatError};
 use crate::filter::Filter;
 use crate::history;
@@ -19,8 +19,9 @@ use crate::projection::Projection;
 use crate::rights::Rights;
 use crate::tracking::Tracking;
 
-/// Datasets whose relations are read together.
+/// Maximum number of datasets whose related rows are read together, and of their bytes.
 const STEP_DATASETS: usize = 50;
+const STEP_BYTES: usize = 4 << 20;
 
 /// What an answer shows of each dataset.
 pub(crate) struct Shape {
@@ -29,6 +30,14 @@ pub(crate) struct Shape {
     relations: Vec<Relation>,
     /// Set if `history` is appended; says how changes are tracked.
     history: Option<Tracking>,
+}
+
+/// A dataset that is shown.
+struct Shown {
+    id: String,
+    /// As the version of the interface shows it, with all fields.
+    bytes: Bytes,
+    fields: Map<String, Value>,
 }
 
 impl Shape {
@@ -62,14 +71,19 @@ impl Shape {
         let limits = asker.db.tenant().limits().clone();
         let push_all = move |view: &mut View<'_>, sink: &mut Sink| {
             let mut separator: &[u8] = b"[";
-            for step in view.find(&DATASET, &query)?.chunks(STEP_DATASETS) {
-                let ahead = self.read_ahead(view, step)?;
-                for record in step {
-                    if sink.push(separator).is_err() || !self.push_beside(view, record, &ahead, sink)? {
+            let records = view.find(&DATASET, &query)?;
+            let mut left = records.as_slice();
+            while !left.is_empty() {
+                let (step, rest) = left.split_at(self.n_together(view, left));
+                let shown = step.iter().map(|it| self.shown(it)).collect::<Result<Vec<_>, _>>()?;
+                let rows = self.read_ahead(view, &shown)?;
+                for it in shown {
+                    if sink.push(separator).is_err() || !self.push_shown(view, it, &rows, sink)? {
                         return Ok::<_, ScicatError>(());
                     }
                     separator = b",";
                 }
+                left = rest;
             }
             // If the client has gone away, the missing end does not matter.
             let _ = sink.push(if separator == b"[" { b"[]" } else { b"]" });
@@ -86,29 +100,44 @@ impl Shape {
         record: &Record,
         sink: &mut Sink,
     ) -> Result<bool, ScicatError> {
-        self.push_beside(view, record, &[], sink)
+        self.push_shown(view, self.shown(record)?, &[], sink)
+    }
+
+    /// Returns the number of the first datasets of a list for which related rows are read together: one where that saves
+    /// nothing.
+    fn n_together(&self, view: &View<'_>, records: &[Record]) -> usize {
+        if self.relations.is_empty() || !view.is_remote() {
+            return 1;
+        }
+        let mut n_bytes = 0;
+        let is_within = |it: &&Record| {
+            n_bytes += it.body.len();
+            n_bytes <= STEP_BYTES
+        };
+        records.iter().take(STEP_DATASETS).take_while(is_within).count().max(1)
+    }
+
+    fn shown(&self, record: &Record) -> Result<Shown, ScicatError> {
+        let bytes = self.api.bytes(&record.body);
+        let fields = serde_json::from_slice(&bytes)
+            .map_err(|error| StoreError::Damaged(format!("{:?}: {error}", record.id)))?;
+        Ok(Shown { id: record.id.clone(), bytes, fields })
     }
 
     /// Reads what belongs to several datasets together: for each relation, unless it is read for each dataset.
-    fn read_ahead(&self, view: &mut View<'_>, records: &[Record]) -> Result<Vec<Option<Rows>>, ScicatError> {
-        if self.relations.is_empty() || !view.is_remote() {
-            return Ok(Vec::new());
-        }
-        let datasets = records.iter().map(object).collect::<Result<Vec<_>, _>>()?;
-        self.relations.iter().map(|it| it.read_ahead(view, &datasets)).collect()
+    fn read_ahead(&self, view: &mut View<'_>, datasets: &[Shown]) -> Result<Vec<Option<Rows>>, ScicatError> {
+        let fields = || datasets.iter().map(|it| &it.fields);
+        self.relations.iter().map(|it| it.read_ahead(view, fields())).collect()
     }
 
     /// As [`Shape::push`], with what was read of the relations before.
-    fn push_beside(
+    fn push_shown(
         &self,
         view: &mut View<'_>,
-        record: &Record,
+        Shown { id, bytes: whole, fields: dataset }: Shown,
         ahead: &[Option<Rows>],
         sink: &mut Sink,
     ) -> Result<bool, ScicatError> {
-        let whole = self.api.bytes(&record.body);
-        let dataset: Map<String, Value> = serde_json::from_slice(&whole)
-            .map_err(|error| StoreError::Damaged(format!("{:?}: {error}", record.id)))?;
         let own = match &self.fields {
             Projection::Everything => whole,
             fields => Value::Object(chosen(dataset.clone(), fields)).to_string().into(),
@@ -126,7 +155,7 @@ impl Shape {
         }
         if let Some(tracking) = self.history {
             let changes =
-                if tracking == Tracking::Off { Vec::new() } else { history::of_dataset(view, &record.id)? };
+                if tracking == Tracking::Off { Vec::new() } else { history::of_dataset(view, &id)? };
             let history = format!("\"history\":{}", Value::Array(changes));
             is_taken = is_taken && sink.push(comma).and_then(|()| sink.push(history.as_bytes())).is_ok();
         }
