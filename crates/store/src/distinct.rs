@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
 
-use crate::field_values::{Field, ValueCounts, Values, check_number};
+use crate::field_values::{Field, ValueBound, ValueCounts, Values};
 use crate::parts::Parts;
 use crate::scan::Scan;
 use crate::{Expr, Kind, Path, Query, Record, Result, StoreError, View, explain};
@@ -58,7 +58,7 @@ impl View<'_> {
     /// does not count: those changed since its commit, those with objects or lists in lists there, and all of them if they
     /// are few or most are such.
     ///
-    /// Errors: a field has more values than a list answer may have rows.
+    /// Errors: a field has more values than [`crate::Limits::page_rows`] and [`crate::Limits::facet_bytes`] allow.
     pub fn count_values(
         &mut self,
         kind: &'static Kind,
@@ -67,12 +67,12 @@ impl View<'_> {
     ) -> Result<Vec<ValueCounts>> {
         let query = Query::filter(filter.clone());
         let parts = Parts::default().with(fields.iter().map(|it| &it.path));
-        let most = self.shared.limits.page_rows;
+        let bound = ValueBound::of(&self.shared.limits);
         let add = |all: &mut Vec<ValueCounts>, record: &Record| {
             let body = record.json_of(&parts)?;
             for (counts, field) in all.iter_mut().zip(fields) {
                 counts.add_of(&body, field);
-                check_number(counts.n_records.len(), &field.path, most)?;
+                counts.check(&field.path)?;
             }
             Ok::<_, StoreError>(())
         };
@@ -86,7 +86,7 @@ impl View<'_> {
             }
             return Ok(all);
         }
-        let mut all: Vec<ValueCounts> = fields.iter().map(|_| ValueCounts::default()).collect();
+        let mut all: Vec<ValueCounts> = fields.iter().map(|_| ValueCounts::within(bound)).collect();
         self.try_for_each(kind, &query, |record| add(&mut all, &record))?;
         Ok(all)
     }

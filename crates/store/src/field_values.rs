@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use serde_json::{Number, Value as Json};
 
 use crate::eval::{any_list, any_value};
-use crate::{Path, Result, StoreError};
+use crate::{FacetCount, Limits, Path, Result, StoreError};
 
 /// Integers below this are exactly represented by a 64-bit float.
 pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -31,6 +31,47 @@ pub(crate) fn check_number(n_values: usize, name: &dyn Debug, most: u64) -> Resu
         return Err(StoreError::Query(fault));
     }
     Ok(())
+}
+
+/// How many different values a facet may have, and how many bytes they may have together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValueBound {
+    n_values: u64,
+    n_bytes: u64,
+}
+
+impl ValueBound {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self { n_values: limits.page_rows, n_bytes: limits.facet_bytes }
+    }
+
+    /// Returns the number of values.
+    pub(crate) fn n_values(self) -> u64 {
+        self.n_values
+    }
+
+    fn is_kept(self, n_values: usize, n_bytes: usize) -> bool {
+        n_values as u64 <= self.n_values && n_bytes as u64 <= self.n_bytes
+    }
+
+    /// Checks the values of what has this name.
+    ///
+    /// Errors: there are too many, or they are too long.
+    pub(crate) fn check(self, n_values: usize, n_bytes: usize, name: &dyn Debug) -> Result<()> {
+        check_number(n_values, name, self.n_values)?;
+        if self.is_kept(n_values, n_bytes) {
+            return Ok(());
+        }
+        Err(StoreError::Query(format!(
+            "the values of {name:?} have more than {} bytes here; narrow the search down",
+            self.n_bytes
+        )))
+    }
+
+    /// As [`ValueBound::check`], of a facet's counts.
+    pub(crate) fn check_counts(self, counts: &[FacetCount], name: &dyn Debug) -> Result<()> {
+        self.check(counts.len(), counts.iter().map(|it| it.value.len()).sum(), name)
+    }
 }
 
 /// The first of the values that fit.
@@ -98,16 +139,29 @@ pub(crate) fn day_of(text: &str) -> &str {
 }
 
 /// How often the values of a field occur.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ValueCounts {
     /// The number of records by value, which is written as JSON; by the day itself where days are counted. A record
     /// counts once for each value that it has, in lists as well.
     pub n_records: HashMap<String, u64>,
     /// The number of records that have neither a value nor a list at the path.
     pub n_without: u64,
+    bound: ValueBound,
+    /// Total length of the values.
+    n_bytes: usize,
 }
 
 impl ValueCounts {
+    /// Returns counts of nothing, which take in no more values than a bound allows.
+    pub(crate) fn within(bound: ValueBound) -> Self {
+        Self { n_records: HashMap::new(), n_without: 0, bound, n_bytes: 0 }
+    }
+
+    /// Errors: the field of this path had more values than the bound allows.
+    pub(crate) fn check(&self, path: &Path) -> Result<()> {
+        self.bound.check(self.n_records.len(), self.n_bytes, path)
+    }
+
     /// Adds the values of a body.
     pub(crate) fn add_of(&mut self, body: &Json, field: &Field) {
         let (mut values, steps) = (BTreeSet::new(), field.path.as_steps());
@@ -125,10 +179,15 @@ impl ValueCounts {
         values.into_iter().for_each(|it| self.add(it, 1));
     }
 
+    /// Counts records with a value; no longer once the bound was exceeded, see [`ValueCounts::check`].
     pub(crate) fn add(&mut self, value: String, n_records: u64) {
-        if n_records != 0 {
-            *self.n_records.entry(value).or_default() += n_records;
+        if n_records == 0 || !self.bound.is_kept(self.n_records.len(), self.n_bytes) {
+            return;
         }
+        if !self.n_records.contains_key(&value) {
+            self.n_bytes += value.len();
+        }
+        *self.n_records.entry(value).or_default() += n_records;
     }
 
     /// Adds a value of these documents, which are taken out; each counts once.

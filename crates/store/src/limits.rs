@@ -44,6 +44,8 @@ pub struct Limits {
     pub slow_streams: usize,
     /// Rows that one list answer may hold (1,000,000).
     pub page_rows: u64,
+    /// Total size of the different values of a facet, in bytes (64 MiB). Beyond: an error that asks for a narrower search.
+    pub facet_bytes: u64,
     /// Total size of the bodies that a list answer collects before it is sent, in bytes (256 MiB). Beyond: an error
     /// that asks for a smaller page.
     pub page_bytes: u64,
@@ -133,6 +135,7 @@ impl Default for Limits {
             transfer_timeout_ms: 3_600_000,
             slow_streams: 128,
             page_rows: 1_000_000,
+            facet_bytes: 64 << 20,
             page_bytes: 256 << 20,
             write_queue: 4_096,
             batch_writes: 512,

@@ -23,7 +23,7 @@ use crate::cell::Cell;
 use crate::classes::ClassSet;
 use crate::document::{Taken, searched_text_of};
 use crate::eval::matches_with;
-use crate::field_values::check_number;
+use crate::field_values::ValueBound;
 use crate::parts::Parts;
 use crate::plan::flatten;
 use crate::session::{Flavour, HORIZON, State};
@@ -518,8 +518,8 @@ impl Found<'_> {
 
     /// Returns the counts of each facet, by descending value; facets that are not declared have none.
     ///
-    /// Errors: a facet has more than `most` values.
-    pub(crate) fn facets(&self, names: &[&str], most: u64) -> Result<Vec<Vec<FacetCount>>> {
+    /// Errors: a facet has more values than `bound` allows.
+    pub(crate) fn facets(&self, names: &[&str], bound: ValueBound) -> Result<Vec<Vec<FacetCount>>> {
         let places: Vec<Option<usize>> =
             names.iter().map(|name| self.kind.facets.iter().position(|it| it.name == *name)).collect();
         let lists: Vec<Mutex<Vec<FacetCount>>> = names.iter().map(|_| Mutex::default()).collect();
@@ -539,12 +539,12 @@ impl Found<'_> {
             |it| it.3,
             Threads::for_documents(n_looked_at, HEAVY_FACETS),
             |(at, column, set, _)| {
-                let counts = counts_of(column, set, names[*at], most)?;
+                let counts = counts_of(column, set, names[*at], bound)?;
                 // Added up at once, so that a thread holds the values of one column only.
                 let mut list = lists[*at].lock().unwrap_or_else(PoisonError::into_inner);
                 list.extend(counts);
                 summed(&mut list);
-                check_number(list.len(), &names[*at], most)
+                bound.check_counts(&list, &names[*at])
             },
         )?;
         let mut all = Vec::with_capacity(names.len());
@@ -578,19 +578,22 @@ fn summed(list: &mut Vec<FacetCount>) {
 
 /// Counts the values of a segment's column over a set, by ascending value.
 ///
-/// Errors: there are more than `most`.
-fn counts_of(column: &StrColumn, set: &Set, name: &str, most: u64) -> Result<Vec<FacetCount>> {
+/// Errors: there are more than `bound` allows.
+fn counts_of(column: &StrColumn, set: &Set, name: &str, bound: ValueBound) -> Result<Vec<FacetCount>> {
     let mut by_ord = vec![0_u32; column.num_terms()];
     each_value(column.ords(), set, |_, ord| by_ord[ord as usize] += 1);
     let used: Vec<u64> = (0..by_ord.len() as u64).filter(|ord| by_ord[*ord as usize] != 0).collect();
-    check_number(used.len(), &name, most)?;
-    let mut list = Vec::with_capacity(used.len());
+    bound.check(used.len(), 0, &name)?;
+    let (mut list, mut n_bytes) = (Vec::with_capacity(used.len()), 0);
     column
         .dictionary()
         .sorted_ords_to_term_cb(&used, |bytes| {
             let n = u64::from(by_ord[used[list.len()] as usize]);
-            list.push(FacetCount { value: String::from_utf8_lossy(bytes).into_owned(), n_records: n });
+            n_bytes += bytes.len();
+            let value = if bound.check(0, n_bytes, &name).is_ok() { bytes } else { &[] };
+            list.push(FacetCount { value: String::from_utf8_lossy(value).into_owned(), n_records: n });
         })
         .map_err(failed)?;
+    bound.check(list.len(), n_bytes, &name)?;
     Ok(list)
 }

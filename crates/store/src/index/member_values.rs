@@ -61,7 +61,7 @@ pub(super) struct Summary {
     instants: Option<(i64, i64)>,
     /// The first and the last text, as far as the index holds them.
     texts: Option<(Vec<u8>, Vec<u8>)>,
-    /// `None` for too many.
+    /// `None` for too many, and where trigrams tell as much.
     hashes: Option<Box<[u32]>>,
 }
 
@@ -176,7 +176,8 @@ pub(super) struct ValuesReader {
 struct OfPath {
     /// What the values are called in a member.
     steps: [String; 1],
-    is_hashed: bool,
+    /// Whether whole texts are found by their trigrams, unless there are too many.
+    is_pattern: bool,
     summary: Summary,
     lowest: Option<String>,
     highest: Option<String>,
@@ -188,8 +189,7 @@ impl ValuesReader {
         let of_path = |path: &&'static str| {
             Some(OfPath {
                 steps: [kind.below_member(path)?.to_owned()],
-                // Whole texts are found by their trigrams.
-                is_hashed: !kind.patterns.contains(path),
+                is_pattern: kind.patterns.contains(path),
                 summary: Summary::default(),
                 lowest: None,
                 highest: None,
@@ -205,9 +205,9 @@ impl ValuesReader {
         }
     }
 
-    /// Returns the summary of each path, and begins anew.
-    pub(super) fn finish(&mut self) -> Box<[Summary]> {
-        self.paths.iter_mut().map(OfPath::finish).collect()
+    /// Returns the summary of each path, and begins anew. `has_grams`: whether the trigrams are known.
+    pub(super) fn finish(&mut self, has_grams: bool) -> Box<[Summary]> {
+        self.paths.iter_mut().map(|it| it.finish(has_grams)).collect()
     }
 }
 
@@ -255,20 +255,20 @@ impl OfPath {
             }
             _ => return,
         };
-        if self.is_hashed && self.hashes.len() <= HASHES_MAX {
+        if self.hashes.len() <= HASHES_MAX {
             self.hashes.insert(hash);
         }
     }
 
-    fn finish(&mut self) -> Summary {
+    fn finish(&mut self, has_grams: bool) -> Summary {
         let mut summary = std::mem::take(&mut self.summary);
         summary.texts = self.lowest.take().zip(self.highest.take()).map(|(lowest, highest)| {
             (text_bound(&lowest, Direction::Ascending), text_bound(&highest, Direction::Descending))
         });
-        let is_all = self.is_hashed && self.hashes.len() <= HASHES_MAX;
+        let is_told = self.hashes.len() <= HASHES_MAX && !(self.is_pattern && has_grams);
         let mut hashes: Vec<u32> = self.hashes.drain().collect();
         hashes.sort_unstable();
-        summary.hashes = is_all.then(|| hashes.into());
+        summary.hashes = is_told.then(|| hashes.into());
         summary
     }
 }

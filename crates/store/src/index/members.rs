@@ -73,7 +73,8 @@ impl MembersReader {
             }
             if is_json { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        let (grams, values) = (self.grams.finish(), self.values.finish());
+        let grams = self.grams.finish();
+        let values = self.values.finish(grams.is_some());
         Ok(OfMembers { grams: grams.filter(|_| is_json), values: is_json.then_some(values) })
     }
 }

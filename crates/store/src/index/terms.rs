@@ -77,7 +77,7 @@ pub(super) enum Tag {
     Odd = b'y',
     /// A member has a text there that is no point in time.
     Undated = b'd',
-    /// Members have more values there than the index holds.
+    /// The index does not hold each value there of members.
     ManyValues = b'm',
     /// The least text of members, at least as long as [`BEGIN_BYTES`] unless it is whole.
     Lowest = b'<',

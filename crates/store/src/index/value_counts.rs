@@ -12,7 +12,7 @@ use super::layout::KEY;
 use super::set::Set;
 use super::terms::{self, Tag};
 use super::values::each_value;
-use crate::field_values::{Field, ValueCounts, check_number, day_of, number_text};
+use crate::field_values::{Field, ValueBound, ValueCounts, day_of, number_text};
 use crate::{Path, Result};
 
 /// Number of records up to which their bodies are read instead of all terms of a path.
@@ -22,11 +22,11 @@ impl Found<'_> {
     /// Counts the values of fields. Returns also the rows of the records that are not counted, because terms and columns do
     /// not tell their values. `None` where the bodies of all records found should be read instead.
     ///
-    /// Errors: a field has more than `most` values.
+    /// Errors: a field has more values than `bound` allows.
     pub(crate) fn count_values(
         &self,
         fields: &[Field],
-        most: u64,
+        bound: ValueBound,
     ) -> Result<Option<(Vec<ValueCounts>, Vec<i64>)>> {
         if self.count() <= FEW_RECORDS || fields.iter().any(|it| !terms::is_indexed(self.kind, &it.path)) {
             return Ok(None);
@@ -50,14 +50,16 @@ impl Found<'_> {
         }
         let mut all = Vec::with_capacity(fields.len());
         for field in fields {
-            let mut counts = ValueCounts::default();
+            let mut counts = ValueCounts::within(bound);
             for (segment, set) in &parts {
-                if !segment.count_values(field, set, &mut counts)? {
+                let is_counted = segment.count_values(field, set, &mut counts)?;
+                counts.check(&field.path)?;
+                if !is_counted {
                     return Ok(None);
                 }
-                check_number(counts.n_records.len(), &field.path, most)?;
             }
             self.tail.iter().for_each(|it| counts.add_of(&it.body, field));
+            counts.check(&field.path)?;
             all.push(counts);
         }
         Ok(Some((all, left)))
@@ -85,6 +87,8 @@ impl Segment<'_> {
     }
 
     /// Adds the values of the documents of a set; false if a text is too long to be stored.
+    ///
+    /// Errors: there are more than the bound of the counts allows.
     fn count_values(&self, field: &Field, set: &Set, counts: &mut ValueCounts) -> Result<bool> {
         let path = &field.path;
         let mut known = self.lists(path)?.and(set);
@@ -124,7 +128,7 @@ impl Segment<'_> {
             if !field.by_day {
                 counts.add_docs(Json::from(text).to_string(), &mut docs);
             }
-            Ok(())
+            counts.check(path)
         })?;
         counts.add_docs(day, &mut docs);
         let long = self.with_long_text(path, "")?.and(set);

@@ -7,12 +7,12 @@ use rusqlite::types::ValueRef;
 use serde_json::Value as Json;
 
 use super::lead::{Lead, Road};
-use super::{DAY_MS, Scan};
+use super::{DAY_MS, MOST_ROWS, Scan};
 use crate::cell::Cell;
 use crate::columns::many_table;
 use crate::counters::{ALL_CLASSES, is_behind};
 use crate::document::{count as count_values, day_text};
-use crate::field_values::{Field, ValueCounts};
+use crate::field_values::{Field, ValueBound, ValueCounts};
 use crate::index::Extent;
 use crate::row::Row;
 use crate::session::{Flavour, State};
@@ -21,7 +21,23 @@ use crate::{Arity, Column, Counts, FacetCount, Path, Result, Type, View};
 
 impl Scan {
     /// Returns the counts of each facet.
-    pub(crate) fn facets(mut self, view: &mut View<'_>, facets: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
+    ///
+    /// Errors: one has more values than a facet may have.
+    pub(crate) fn facets(self, view: &mut View<'_>, facets: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
+        let bound = ValueBound::of(&view.shared.limits);
+        let lists = self.facets_within(view, facets, bound)?;
+        for (name, list) in facets.iter().zip(&lists) {
+            bound.check_counts(list, name)?;
+        }
+        Ok(lists)
+    }
+
+    fn facets_within(
+        mut self,
+        view: &mut View<'_>,
+        facets: &[&str],
+        bound: ValueBound,
+    ) -> Result<Vec<Vec<FacetCount>>> {
         if self.plan.is_empty {
             return Ok(vec![Vec::new(); facets.len()]);
         }
@@ -31,11 +47,10 @@ impl Scan {
             .iter()
             .all(|it| self.declared.facet_named(it).is_none() == self.kind.facet_named(it).is_none());
         if is_counted && are_made && !is_behind(&mut view.session, self.kind.name)? {
-            let lists = facets.iter().map(|facet| self.counted(view, facet)).collect();
+            let lists = facets.iter().map(|facet| self.counted_within(view, facet, Some(bound))).collect();
             self.note("facets", || "counts that are kept".into());
             return lists;
         }
-        let most = view.shared.limits.page_rows;
         // The table of a many-valued column is ordered by value: grouping it reads all of it.
         let reads_all = view.session.flavour() == Flavour::Sqlite
             && facets.iter().filter_map(|it| self.held(it)).any(|it| it.column.arity == Arity::Many);
@@ -46,7 +61,7 @@ impl Scan {
         }
         if (reads_all || is_counted || road == Road::Index)
             && let Some(lists) =
-                self.by_index(view, Extent::All, |_, found| found.facets(facets, most).map(Some))?
+                self.by_index(view, Extent::All, |_, found| found.facets(facets, bound).map(Some))?
         {
             return Ok(lists);
         }
@@ -62,10 +77,10 @@ impl Scan {
                 it.column.arity == Arity::One && view.session.flavour() == Flavour::Sqlite
             });
             for (at, facet) in alone {
-                lists[at] = Some(self.grouped(view, facet)?);
+                lists[at] = Some(self.grouped(view, facet, bound)?);
             }
             let columns: Vec<Held> = together.iter().map(|it| it.1).collect();
-            for ((at, _), list) in together.into_iter().zip(self.tallied(view, &columns)?) {
+            for ((at, _), list) in together.into_iter().zip(self.tallied(view, &columns, bound)?) {
                 lists[at] = Some(list);
             }
         }
@@ -73,7 +88,7 @@ impl Scan {
         let n_open = open.len();
         if !open.is_empty() {
             let names: Vec<&str> = open.iter().map(|index| facets[*index]).collect();
-            for (index, list) in open.into_iter().zip(self.facets_by_body(view, &names)?) {
+            for (index, list) in open.into_iter().zip(self.facets_by_body(view, &names, bound)?) {
                 lists[index] = Some(list);
             }
         }
@@ -88,15 +103,26 @@ impl Scan {
         view: &mut View<'_>,
         fields: &[Field],
     ) -> Result<Option<(Vec<ValueCounts>, Vec<i64>)>> {
+        let bound = ValueBound::of(&view.shared.limits);
         if self.plan.is_empty {
-            return Ok(Some((fields.iter().map(|_| ValueCounts::default()).collect(), Vec::new())));
+            return Ok(Some((fields.iter().map(|_| ValueCounts::within(bound)).collect(), Vec::new())));
         }
-        let most = view.shared.limits.page_rows;
-        self.by_index_alone(view, |_, found| found.count_values(fields, most))
+        self.by_index_alone(view, |_, found| found.count_values(fields, bound))
     }
 
     /// Returns the counts of a facet over the allowed classes, from the incrementally maintained counts.
     pub(super) fn counted(&mut self, view: &mut View<'_>, facet: &str) -> Result<Vec<FacetCount>> {
+        self.counted_within(view, facet, None)
+    }
+
+    /// As [`Scan::counted`], no more than one more than a bound allows.
+    fn counted_within(
+        &mut self,
+        view: &mut View<'_>,
+        facet: &str,
+        bound: Option<ValueBound>,
+    ) -> Result<Vec<FacetCount>> {
+        let limit = bound.map_or(String::new(), limit_sql);
         let mut values: Vec<Cell> = vec![self.kind.name.into(), facet.into()];
         let sql = match &self.plan.classes {
             None => format!(
@@ -112,6 +138,7 @@ impl Scan {
                 )
             }
         };
+        let sql = format!("{sql}{limit}");
         let mut counts = view.session.all(&sql, &values, |row| Ok((row.text(0)?, row.int(1)?)))?;
         let has_lists =
             self.kind.facet_named(facet).is_some_and(|it| matches!(it.counts, Counts::Strings(_)));
@@ -140,7 +167,7 @@ impl Scan {
     }
 
     /// Returns the counts of a facet by grouping its column.
-    fn grouped(&mut self, view: &mut View<'_>, facet: Held) -> Result<Vec<FacetCount>> {
+    fn grouped(&mut self, view: &mut View<'_>, facet: Held, bound: ValueBound) -> Result<Vec<FacetCount>> {
         let n_values = self.plan.values.len();
         let condition = self.where_sql(view);
         let table = self.kind.name;
@@ -156,14 +183,19 @@ impl Scan {
                 ("x.value".to_owned(), from)
             }
         };
-        let sql = format!("SELECT {value} AS v, count(*) FROM {from} GROUP BY v");
+        let sql = format!("SELECT {value} AS v, count(*) FROM {from} GROUP BY v{}", limit_sql(bound));
         let rows = view.session.all(&sql, &self.plan.values, |row| Ok((row.cell(0)?, row.int(1)?)))?;
         self.plan.values.truncate(n_values);
         Ok(facet.list(rows.into_iter().map(|(value, n)| (value, n.cast_unsigned()))))
     }
 
     /// Returns the counts of facets over columns of the narrow row, in one pass over the rows of the embedded engine.
-    fn tallied(&mut self, view: &mut View<'_>, facets: &[Held]) -> Result<Vec<Vec<FacetCount>>> {
+    fn tallied(
+        &mut self,
+        view: &mut View<'_>,
+        facets: &[Held],
+        bound: ValueBound,
+    ) -> Result<Vec<Vec<FacetCount>>> {
         if facets.is_empty() {
             return Ok(Vec::new());
         }
@@ -175,6 +207,7 @@ impl Scan {
         view.session.rows(&sql, &self.plan.values, |row| {
             for (index, tally) in tallies.iter_mut().enumerate() {
                 tally.add(&row, index)?;
+                bound.check(tally.len(), tally.n_bytes, &facets[index].column.name)?;
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -182,23 +215,35 @@ impl Scan {
         Ok(facets.iter().zip(tallies).map(|(facet, tally)| facet.list(tally.cells())).collect())
     }
 
-    fn facets_by_body(&mut self, view: &mut View<'_>, names: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
+    fn facets_by_body(
+        &mut self,
+        view: &mut View<'_>,
+        names: &[&str],
+        bound: ValueBound,
+    ) -> Result<Vec<Vec<FacetCount>>> {
         let facets: Vec<_> = names.iter().map(|name| self.declared.facet_named(name)).collect();
         let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
+        let (mut n_bytes, mut kept) = (vec![0; names.len()], Ok(()));
         let paths: Vec<Path> = facets.iter().flatten().map(|it| Path::dotted(it.path)).collect();
         self.each_body(view, &Lead::Engine, "", &paths, |_, body| {
-            for (facet, counts) in facets.iter().zip(&mut counts) {
+            for ((facet, counts), n_bytes) in facets.iter().zip(&mut counts).zip(&mut n_bytes) {
                 let Some(facet) = facet else { continue };
                 let mut seen = Vec::new();
                 count_values(facet.counts, body, facet.path, &mut |value| seen.push(value.to_owned()));
                 seen.sort_unstable();
                 seen.dedup();
                 for value in seen {
+                    *n_bytes += if counts.contains_key(&value) { 0 } else { value.len() };
                     *counts.entry(value).or_default() += 1;
+                }
+                kept = bound.check(counts.len(), *n_bytes, &facet.name);
+                if kept.is_err() {
+                    return ControlFlow::Break(());
                 }
             }
             ControlFlow::Continue(())
         })?;
+        kept?;
         Ok(counts
             .into_iter()
             .map(|counts| {
@@ -209,6 +254,11 @@ impl Scan {
             })
             .collect())
     }
+}
+
+/// Returns SQL that reads one more value than a bound allows.
+fn limit_sql(bound: ValueBound) -> String {
+    format!(" LIMIT {}", bound.n_values().saturating_add(1).min(MOST_ROWS))
 }
 
 /// Combines the counts of single values with those of whole lists; largest value first.
@@ -258,6 +308,8 @@ struct Tally {
     integers: HashMap<i64, u64>,
     /// Keyed by their bits.
     reals: HashMap<u64, u64>,
+    /// Total length of the texts.
+    n_bytes: usize,
 }
 
 impl Tally {
@@ -271,12 +323,20 @@ impl Tally {
             return Ok(());
         }
         match row.cell(column)? {
-            Cell::Text(text) => *self.texts.entry(text).or_default() += 1,
+            Cell::Text(text) => {
+                self.n_bytes += if self.texts.contains_key(&text) { 0 } else { text.len() };
+                *self.texts.entry(text).or_default() += 1;
+            }
             Cell::Int(it) => *self.integers.entry(it).or_default() += 1,
             Cell::Real(it) => *self.reals.entry(it.to_bits()).or_default() += 1,
             _ => {}
         }
         Ok(())
+    }
+
+    /// Returns the number of values.
+    fn len(&self) -> usize {
+        self.texts.len() + self.integers.len() + self.reals.len()
     }
 
     fn cells(self) -> impl Iterator<Item = (Cell, u64)> {

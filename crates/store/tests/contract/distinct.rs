@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinakes_store::{Expr, Field, Kind, Path, Pattern, Tenant, ValueCounts, matches, number_text};
+use pinakes_store::{Expr, Field, Kind, Limits, Path, Pattern, Tenant, ValueCounts, matches, number_text};
 use serde_json::{Value as Json, json};
 
 use crate::engines::{engines, read, told_with, write};
@@ -238,5 +238,45 @@ fn changed_records_are_counted() {
         let expected = [("\"cinq\"".to_owned(), 1), ("\"many\"".to_owned(), 2_999)];
         assert_eq!(counts, BTreeMap::from(expected), "{}", place.engine);
         assert_eq!(n_read, Some(0), "{}", place.engine);
+    }
+}
+
+/// A facet, or a count of values, that has too many or too long ones is refused, whatever counts them.
+#[test]
+fn values_are_bounded() {
+    const N: u64 = 3_000;
+    // As JSON it has two bytes more.
+    let long = |n: u64| format!("{n:0>100}");
+    let all = [Expr::All, Expr::Is("size".into(), 1.into()), Expr::Is("free".into(), "x".into())];
+    for place in engines() {
+        for (page_rows, facet_bytes, is_kept) in
+            [(N, 1 << 20, true), (N - 1, 1 << 20, false), (N, 102 * N, true), (N, 100 * N - 1, false)]
+        {
+            let limits = Limits { page_rows, facet_bytes, index_pause_ms: 1_000, ..Limits::default() };
+            let tenant = place.open(ALL, limits).tenant_or_new(&format!("t{page_rows}-{facet_bytes}"));
+            let tenant = tenant.expect("a tenant");
+            write(&tenant, move |txn| {
+                (0..N).try_for_each(|n| {
+                    let body = json!({"name": long(n), "size": 1, "free": "x", "meta": {"m1": long(n)}});
+                    txn.insert(&ITEM, &n.to_string(), &body).map(drop)
+                })
+            });
+            let check = |told_by: &str| {
+                for filter in &all {
+                    let facets = tenant.read_blocking(|view| view.facets(&ITEM, filter, &["name"]));
+                    assert_eq!(facets.is_ok(), is_kept, "{} {told_by} {filter:?}: {facets:?}", place.engine);
+                    let field = Field { path: "meta.m1".into(), by_day: false };
+                    let counts = tenant
+                        .read_blocking(|view| view.count_values(&ITEM, filter, std::slice::from_ref(&field)));
+                    assert_eq!(counts.is_ok(), is_kept, "{} {told_by} {filter:?}", place.engine);
+                    if let Ok([counts]) = counts.as_deref() {
+                        assert_eq!(counts.n_records.len() as u64, N);
+                    }
+                }
+            };
+            check("bodies and columns");
+            assert!(tenant.wait_for_indexes(std::time::Duration::from_secs(120)).expect("an answer"));
+            check("the index");
+        }
     }
 }

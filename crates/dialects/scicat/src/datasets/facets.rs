@@ -1,5 +1,6 @@
 //! `fullfacet` and `metadataKeys` (section 4.5 of the contract).
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use axum::extract::State;
@@ -49,21 +50,48 @@ pub(crate) async fn answer_facets(
         })
         .await?;
     let declared = asked.iter().zip(&counts).map(|(facet, counts)| {
-        let mut buckets: Vec<Value> = counts.iter().map(|it| bucket(kind, facet, it)).collect();
+        let mut buckets = Buckets::default();
+        counts.iter().for_each(|it| buckets.push(&id_of(kind, facet, &it.value), it.n_records));
         // Records of a single-valued field that are in no bucket have no value.
         let n_without = n_all.saturating_sub(counts.iter().map(|it| it.n_records).sum());
         if 0 < n_without && has_one_value(kind, facet) {
-            buckets.push(json!({"_id": null, "count": n_without}));
+            buckets.push("null", n_without);
         }
-        (facet, Value::Array(buckets))
+        (facet, buckets)
     });
-    let mut found: Vec<(&String, Value)> = declared.chain(others.iter().zip(of_others)).collect();
+    let mut found: Vec<(&String, Buckets)> = declared.chain(others.iter().zip(of_others)).collect();
     found.sort_by_key(|(name, _)| names.iter().position(|it| it == *name));
-    let mut row: Map<String, Value> =
-        found.into_iter().map(|(name, buckets)| (shown_name(name), buckets)).collect();
+    let mut row: Vec<(String, String)> = Vec::new();
+    for (name, buckets) in found {
+        let (name, list) = (shown_name(name), buckets.list());
+        match row.iter_mut().find(|it| it.0 == name) {
+            Some(before) => before.1 = list,
+            None => row.push((name, list)),
+        }
+    }
     let all = if n_all == 0 { json!([]) } else { json!([{"totalSets": n_all}]) };
-    row.insert("all".to_owned(), all);
-    Ok(answer::json(StatusCode::OK, &json!([row])))
+    row.push(("all".to_owned(), all.to_string()));
+    let members = row.into_iter().map(|(name, list)| format!("{}:{list}", Value::from(name)));
+    let body = format!("[{{{}}}]", members.collect::<Vec<_>>().join(","));
+    Ok(answer::stored_json(StatusCode::OK, body.into()))
+}
+
+/// The buckets of a facet, written as JSON: as values, a million of them would take several times the room.
+#[derive(Debug, Default)]
+struct Buckets {
+    text: String,
+}
+
+impl Buckets {
+    /// Adds a bucket; `id` is JSON.
+    fn push(&mut self, id: &str, n_records: u64) {
+        let comma = if self.text.is_empty() { "" } else { "," };
+        self.text.extend([comma, "{\"_id\":", id, ",\"count\":", &n_records.to_string(), "}"]);
+    }
+
+    fn list(self) -> String {
+        format!("[{}]", self.text)
+    }
 }
 
 /// Says whether a facet counts a field that has at most one value and is not a date. For lists and dates, the number of
@@ -90,7 +118,7 @@ fn count_fields(
     kind: &'static Kind,
     condition: &Expr,
     names: &[String],
-) -> Result<Vec<Value>, StoreError> {
+) -> Result<Vec<Buckets>, StoreError> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
@@ -118,24 +146,60 @@ fn count_fields(
 /// The number of records by value, which is written as JSON.
 type Counted = HashMap<String, u64>;
 
-fn buckets(counts: Counted) -> Value {
-    let mut list: Vec<(Value, u64)> =
-        counts.into_iter().map(|(text, n)| (serde_json::from_str(&text).unwrap_or_default(), n)).collect();
-    // Records without a value come last.
-    list.sort_by_key(|(value, _)| value.is_null());
-    let n_with_value = list.iter().filter(|(value, _)| !value.is_null()).count();
-    list[..n_with_value].sort_by(|(a, _), (b, _)| match (a.as_f64(), b.as_f64(), a.as_str(), b.as_str()) {
-        (Some(a), Some(b), _, _) => b.total_cmp(&a),
-        (_, _, Some(a), Some(b)) => b.cmp(a),
-        _ => order_of(b).cmp(&order_of(a)),
-    });
-    list.into_iter().map(|(id, n)| json!({"_id": id, "count": n})).collect()
+/// Returns the buckets of values, in descending order. Records without a value come last.
+fn buckets(counts: Counted) -> Buckets {
+    let mut list: Vec<(Place, String, u64)> =
+        counts.into_iter().map(|(value, n)| (Place::of(&value), value, n)).collect();
+    list.sort_unstable_by(|a, b| b.0.compare(&a.0).then_with(|| b.1.cmp(&a.1)));
+    let mut buckets = Buckets::default();
+    list.iter().for_each(|(_, value, n)| buckets.push(value, *n));
+    buckets
 }
 
-/// Returns a sort key: days sort chronologically, values of other types by their texts.
-fn order_of(value: &Value) -> (Vec<u64>, String) {
-    let part = |name: &str| value.get(name).and_then(Value::as_u64);
-    (["year", "month", "day"].into_iter().filter_map(part).collect(), value.to_string())
+/// Where a value is in the order of buckets, which descends.
+enum Place {
+    Last,
+    Text(String),
+    Number(f64),
+    /// Days sort chronologically.
+    Day([u64; 3]),
+    /// Values of other types sort by their texts.
+    Other,
+}
+
+impl Place {
+    fn of(value: &str) -> Self {
+        match value.as_bytes().first() {
+            Some(b'n') => Self::Last,
+            Some(b'"') => serde_json::from_str(value).map_or(Self::Other, Self::Text),
+            Some(b'-' | b'0'..=b'9') => value.parse().map_or(Self::Other, Self::Number),
+            Some(b'{') => {
+                let day: Value = serde_json::from_str(value).unwrap_or_default();
+                let part = |name: &str| day.get(name).and_then(Value::as_u64);
+                match (part("year"), part("month"), part("day")) {
+                    (Some(year), Some(month), Some(day)) => Self::Day([year, month, day]),
+                    _ => Self::Other,
+                }
+            }
+            _ => Self::Other,
+        }
+    }
+
+    fn compare(&self, other: &Self) -> Ordering {
+        let rank = |it: &Self| match it {
+            Self::Last => 0,
+            Self::Text(_) => 1,
+            Self::Number(_) => 2,
+            Self::Other => 3,
+            Self::Day(_) => 4,
+        };
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
+            (Self::Day(a), Self::Day(b)) => a.cmp(b),
+            _ => rank(self).cmp(&rank(other)),
+        }
+    }
 }
 
 /// Maximum number of facets in one request.
@@ -161,17 +225,16 @@ fn shown_name(facet: &str) -> String {
     facet.rsplit('.').next().unwrap_or(facet).to_owned()
 }
 
-fn bucket(kind: &Kind, facet: &str, count: &FacetCount) -> Value {
+/// Returns the `_id` of the bucket of a declared facet's value, as JSON.
+fn id_of(kind: &Kind, facet: &str, value: &str) -> String {
     let declared = kind.facet_named(facet);
-    let id = match declared.map(|it| it.counts) {
-        Some(Counts::Days) => day(&count.value),
+    match declared.map(|it| it.counts) {
+        Some(Counts::Days) => day(value).to_string(),
         _ => match declared.and_then(|it| kind.column_of(&it.path.into())).map(|it| it.ty) {
-            Some(Type::Boolean) => Value::Bool(count.value == "true"),
-            Some(Type::Integer | Type::Real) => serde_json::from_str(&count.value).unwrap_or_default(),
-            _ => Value::from(count.value.as_str()),
+            Some(Type::Boolean | Type::Integer | Type::Real) => value.to_owned(),
+            _ => Value::from(value).to_string(),
         },
-    };
-    json!({"_id": id, "count": count.n_records})
+    }
 }
 
 /// Returns `{"year":2020,"month":1,"day":15}` for `2020-01-15`.
@@ -216,15 +279,19 @@ mod tests {
     #[test]
     fn buckets_are_sorted() {
         let counts = [("10", 1), ("9", 2), ("null", 3)].map(|(value, n)| (value.to_owned(), n));
-        let numbers = json!([{"_id": 10, "count": 1}, {"_id": 9, "count": 2}, {"_id": null, "count": 3}]);
-        assert_eq!(buckets(counts.into()), numbers);
+        assert_eq!(
+            buckets(counts.into()).list(),
+            r#"[{"_id":10,"count":1},{"_id":9,"count":2},{"_id":null,"count":3}]"#
+        );
+        let mixed = [("true", 1), ("\"b\"", 1), ("-1.5", 1), ("\"a\"", 1), ("[1]", 1), ("2", 1)];
+        let mixed = mixed.map(|(value, n)| (value.to_owned(), n));
+        let list: Value = serde_json::from_str(&buckets(mixed.into()).list()).expect("JSON");
+        let ids: Vec<&Value> = list.as_array().expect("a list").iter().map(|it| &it["_id"]).collect();
+        assert_eq!(json!(ids), json!([true, [1], 2, -1.5, "b", "a"]));
         let days = ["2020-02-01", "2020-10-01"].map(|it| (day(it).to_string(), 1));
         assert_eq!(
-            buckets(days.into()),
-            json!([
-                {"_id": {"year": 2020, "month": 10, "day": 1}, "count": 1},
-                {"_id": {"year": 2020, "month": 2, "day": 1}, "count": 1},
-            ])
+            buckets(days.into()).list(),
+            r#"[{"_id":{"year":2020,"month":10,"day":1},"count":1},{"_id":{"year":2020,"month":2,"day":1},"count":1}]"#
         );
     }
 }
