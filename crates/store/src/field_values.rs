@@ -159,7 +159,7 @@ impl ValueCounts {
 
     /// Errors: the field of this path had more values than the bound allows.
     pub(crate) fn check(&self, path: &Path) -> Result<()> {
-        self.bound.check(self.n_records.len(), self.n_bytes, path)
+        self.bound.check(self.n_records.len(), self.n_bytes, &path.as_steps().join("."))
     }
 
     /// Adds the values of a body.

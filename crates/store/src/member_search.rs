@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::cell::Cell;
-use crate::eval::{matches, sort_order, value_at};
+use crate::eval::{matches, sort_bytes, sort_order, sort_value, too_far, value_at};
 use crate::index::{SortBy, number_bound, text_bound};
 use crate::members::MemberFilter;
 use crate::scan::Scan;
@@ -370,6 +370,8 @@ struct Sorting<'q> {
     /// Number of members up to the end of the page.
     n_kept: usize,
     kept: Vec<Sorted>,
+    /// About how much memory they take.
+    n_bytes: usize,
 }
 
 impl<'q> Sorting<'q> {
@@ -377,7 +379,7 @@ impl<'q> Sorting<'q> {
         let paths: Vec<Path> = query.order.iter().map(|it| it.path.clone()).collect();
         let such = MemberFilter::new(query.of_member.clone(), &paths);
         let n_kept = usize::try_from(query.skip.saturating_add(query.limit)).unwrap_or(usize::MAX);
-        Self { query, such, n_kept, kept: Vec::new() }
+        Self { query, such, n_kept, kept: Vec::new(), n_bytes: 0 }
     }
 
     /// Adds the members of records in the order of a path, in steps, until none of those behind can be in the page.
@@ -419,9 +421,9 @@ impl<'q> Sorting<'q> {
     ) -> Result<Option<Option<Json>>> {
         let record = Arc::new(record);
         let (mut begin, mut is_told) = (None::<Option<Json>>, true);
-        let Self { query, such, kept, .. } = self;
+        let Self { query, such, kept, n_bytes, .. } = self;
         let _ = view.each_parsed(kind, &record, &such.parts, |position, member| {
-            let value = |it: &Order| value_at(member, it.path.as_steps()).cloned();
+            let value = |it: &Order| value_at(member, it.path.as_steps()).map(sort_value);
             let values: Vec<Option<Json>> = query.order.iter().map(value).collect();
             if let (Some(own), Some(order)) = (values.first(), query.order.first()) {
                 is_told &= member.is_object()
@@ -433,6 +435,7 @@ impl<'q> Sorting<'q> {
                 }
             }
             if matches(&such.condition, member) {
+                *n_bytes += sort_bytes(&values);
                 kept.push(Sorted { values, record: record.clone(), place, position });
             }
             ControlFlow::Continue(())
@@ -441,6 +444,10 @@ impl<'q> Sorting<'q> {
             self.cut();
         }
         check_number(kind, self.kept.len(), view.shared.limits.page_rows)?;
+        let most_bytes = view.shared.limits.page_bytes;
+        if most_bytes < self.n_bytes as u64 {
+            return Err(too_far(most_bytes));
+        }
         Ok(is_told.then(|| begin.flatten()))
     }
 
@@ -479,6 +486,7 @@ impl<'q> Sorting<'q> {
             by_values.then_with(|| (a.place, a.position).cmp(&(b.place, b.position)))
         });
         self.kept.truncate(self.n_kept);
+        self.n_bytes = self.kept.iter().map(|it| sort_bytes(&it.values)).sum();
     }
 
     fn page(mut self) -> Vec<Member> {

@@ -393,12 +393,14 @@ impl Scan {
 
     /// Returns rows sorted by values that no column holds.
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
-        let mut rows = Sorting::of(self.declared, &self.query);
+        let mut rows = Sorting::of(self.declared, &self.query, &view.shared.limits);
+        let mut kept = Ok(());
         let paths: Vec<Path> = self.query.order.iter().map(|it| it.path.clone()).collect();
         self.each_body(view, &Lead::Engine, " ORDER BY r.key", &paths, |key, body| {
-            rows.add(key, body);
-            ControlFlow::Continue(())
+            kept = rows.add(key, body);
+            if kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
+        kept?;
         Ok(rows.window())
     }
 

@@ -96,11 +96,11 @@ impl Scan {
         Candidates { keys, n_before }: &Candidates,
     ) -> Result<Vec<i64>> {
         let query = Query { skip: self.query.skip.saturating_sub(*n_before), ..self.query.clone() };
-        let mut rows = Sorting::of(self.declared, &query);
+        let mut rows = Sorting::of(self.declared, &query, &view.shared.limits);
         let parts = Parts::default().with(self.query.order.iter().map(|it| &it.path));
         for step in keys.chunks(STEP_BODIES) {
             for record in view.by_keys(self.kind, step)? {
-                rows.add(record.key, &record.json_of(&parts)?);
+                rows.add(record.key, &record.json_of(&parts)?)?;
             }
             view.check_pace()?;
         }

@@ -5,8 +5,8 @@ use serde_json::Value as Json;
 use crate::cell::Cell;
 use crate::columns::one_columns;
 use crate::document::Taken;
-use crate::eval::{sort_order, value_at};
-use crate::{Direction, Kind, Order, Query, Type, fold};
+use crate::eval::{sort_bytes, sort_order, sort_value, too_far, value_at};
+use crate::{Direction, Kind, Limits, Order, Query, Result, Type, fold};
 
 /// Minimum number of rows collected before those behind the page are dropped.
 const ROWS_MIN: usize = 1_000;
@@ -19,16 +19,24 @@ pub(super) struct Sorting {
     /// absent.
     columns: Vec<Option<usize>>,
     rows: Vec<(Vec<Option<Json>>, i64)>,
+    /// About how much memory the rows take.
+    n_bytes: usize,
+    /// How much those up to the end of the page may take.
+    most_bytes: u64,
 }
 
 impl Sorting {
-    pub(super) fn of(kind: &'static Kind, query: &Query) -> Self {
+    pub(super) fn of(kind: &'static Kind, query: &Query, limits: &Limits) -> Self {
         let place = |it: &Order| one_columns(kind).position(|column| it.path.is_dotted(column.path));
         let columns = query.order.iter().map(place).collect();
-        Self { kind, query: query.clone(), columns, rows: Vec::new() }
+        let (rows, n_bytes, most_bytes) = (Vec::new(), 0, limits.page_bytes);
+        Self { kind, query: query.clone(), columns, rows, n_bytes, most_bytes }
     }
 
-    pub(super) fn add(&mut self, key: i64, body: &Json) {
+    /// Adds a row.
+    ///
+    /// Errors: the values up to the end of the page have more than [`crate::Limits::page_bytes`].
+    pub(super) fn add(&mut self, key: i64, body: &Json) -> Result<()> {
         let has_columns = self.columns.iter().any(Option::is_some);
         let taken = has_columns.then(|| Taken::from(self.kind, body));
         let value = |(it, column): (&Order, &Option<usize>)| match (column, &taken) {
@@ -40,16 +48,20 @@ impl Sorting {
             },
             _ => match value_at(body, it.path.as_steps()) {
                 Some(Json::String(text)) if self.is_folded(it) => Some(Json::String(fold(text))),
-                value => value.cloned(),
+                value => value.map(sort_value),
             },
         };
-        let values = self.query.order.iter().zip(&self.columns).map(value).collect();
+        let values: Vec<Option<Json>> = self.query.order.iter().zip(&self.columns).map(value).collect();
+        self.n_bytes += sort_bytes(&values);
         self.rows.push((values, key));
         let n_kept = self.n_up_to_the_end();
         if n_kept.max(ROWS_MIN).saturating_mul(2) <= self.rows.len() {
             self.sort();
             self.rows.truncate(n_kept);
+            self.n_bytes = self.rows.iter().map(|it| sort_bytes(&it.0)).sum();
         }
+        // There are up to twice as many rows as those up to the end of the page.
+        if self.n_bytes as u64 <= 2 * self.most_bytes { Ok(()) } else { Err(too_far(self.most_bytes)) }
     }
 
     /// Returns the number of rows up to the end of the page.
@@ -104,11 +116,11 @@ mod tests {
             (9_990, 50, Direction::Ascending),
         ] {
             let query = Query::filter(Expr::All).sorted("free", direction).window(skip, limit);
-            let mut sorting = Sorting::of(&THING, &query);
+            let mut sorting = Sorting::of(&THING, &query, &Limits::default());
             let bound = 2 * ROWS_MIN.max((skip + limit) as usize);
             for n in 0..10_000_i64 {
                 // Each value occurs twice, unordered; rows with equal values are distinguished by their keys.
-                sorting.add(n, &json!({"free": n * 7_919 % 5_000}));
+                sorting.add(n, &json!({"free": n * 7_919 % 5_000})).expect("little");
                 assert!(sorting.rows.len() < bound, "{} rows for {skip} + {limit}", sorting.rows.len());
             }
             let mut keys: Vec<i64> = (0..10_000).collect();
@@ -120,5 +132,22 @@ mod tests {
             let expected: Vec<i64> = keys.into_iter().skip(skip as usize).take(limit as usize).collect();
             assert_eq!(sorting.window(), expected, "{skip} {limit}");
         }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let limits = Limits { page_bytes: 100_000, ..Limits::default() };
+        let long = "x".repeat(1_000);
+        let n_added = |value: Json, skip: u64| {
+            let query = Query::filter(Expr::All).sorted("free", Direction::Ascending).window(skip, 5);
+            let mut sorting = Sorting::of(&THING, &query, &limits);
+            (0..5_000).take_while(|n| sorting.add(*n, &json!({"free": value})).is_ok()).count()
+        };
+        assert!(n_added(json!(long), 0) < 200);
+        assert!(n_added(json!([long, 1]), 0) < 200);
+        assert!(n_added(json!(1), 4_000) < 2_000);
+        // Nothing of an object is kept, nor of a list but its first element.
+        assert_eq!(n_added(json!({"a": long}), 500), n_added(json!(1), 500));
+        assert_eq!(n_added(json!([1, long]), 500), n_added(json!(1), 500));
     }
 }
