@@ -27,7 +27,6 @@ use tantivy::{Searcher, SegmentReader};
 
 pub(super) use self::bounds::Bounds;
 pub(super) use self::paths::PathTexts;
-use self::span::Span;
 pub(super) use self::span::instants_between;
 use super::decoded::{Decoded, What};
 use super::hashes::Hashes;

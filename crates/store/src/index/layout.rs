@@ -7,7 +7,7 @@ use tantivy::schema::{
 
 use super::document::{DocumentBuilder, IndexDocument, Number};
 use super::entries::{LISTS, entry_term, group_of, hash_key, hash_of};
-use super::member_values::{MEMBER_VALUES, Summary};
+use super::member_values::{MEMBER_VALUES, Summary, SummaryParts};
 use super::members::OfMembers;
 use super::read_members::ReadMembers;
 use super::terms::{self, Sink, Tag};
@@ -61,7 +61,7 @@ pub(super) struct Layout {
     /// The number of members, if the kind has members.
     members: Option<Field>,
     /// Columns of [`Kind::member_values`], if the kind declares any.
-    pub(super) member_values: Option<Field>,
+    member_values: Option<Field>,
     read: ReadMembers,
     /// The bytes of each path of [`Kind::patterns`].
     patterns: Vec<Vec<u8>>,
@@ -213,10 +213,13 @@ impl Layout {
             }),
             None => document.add_bytes(self.terms, &terms::many_grams_term()),
         }
-        for (number, (path, key)) in self.member_paths.iter().enumerate() {
-            match &row.members.values {
-                Some(of_paths) => of_paths[number].add_to(document, self, path, key),
-                None => Summary::add_unknown(document, self, path),
+        if let Some(field) = self.member_values {
+            let mut parts = Summaries { terms: self.terms, field, document };
+            for (number, (path, key)) in self.member_paths.iter().enumerate() {
+                match &row.members.values {
+                    Some(of_paths) => of_paths[number].write(path, key, &mut parts),
+                    None => Summary::write_unknown(path, &mut parts),
+                }
             }
         }
         let mut is_listed = true;
@@ -303,5 +306,22 @@ impl Sink for Terms<'_> {
 
     fn instant(&mut self, key: &str, ms: i64) {
         self.document.add_to_column(self.layout.instants, key, Number::Whole(ms));
+    }
+}
+
+/// Adds summaries of members to a document.
+struct Summaries<'d> {
+    terms: Field,
+    field: Field,
+    document: &'d mut DocumentBuilder,
+}
+
+impl SummaryParts for Summaries<'_> {
+    fn term(&mut self, term: &[u8]) {
+        self.document.add_bytes(self.terms, term);
+    }
+
+    fn number(&mut self, column: &str, number: Number) {
+        self.document.add_to_column(self.field, column, number);
     }
 }

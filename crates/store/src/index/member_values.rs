@@ -4,9 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::document::{DocumentBuilder, Number};
-use super::layout::Layout;
-use super::members::each_scalar;
+use super::document::Number;
 use super::terms::{self, BEGIN_BYTES, Tag, cut};
 use crate::document::fnv;
 use crate::eval::instant_ms;
@@ -76,52 +74,46 @@ impl Summary {
         size_of::<Self>() + self.hashes.as_ref().map_or(0, |it| size_of_val(&**it))
     }
 
-    /// Adds the summary of a path to a document. `path`: the bytes of the path; `key`: its column name.
-    pub(super) fn add_to(&self, document: &mut DocumentBuilder, layout: &Layout, path: &[u8], key: &str) {
-        let Some(field) = layout.member_values else { return };
-        let mut term = |tag: Tag, value: &[u8]| {
-            document.add_bytes(layout.terms, &terms::term(path, tag, value));
-        };
-        if self.lacks {
-            term(Tag::Lacking, &[]);
-        }
-        if self.is_odd {
-            term(Tag::Odd, &[]);
-        }
-        if self.is_undated {
-            term(Tag::Undated, &[]);
+    /// Passes on what the index holds of the summary of a path. `path`: its bytes; `key`: its column name.
+    pub(super) fn write(&self, path: &[u8], key: &str, into: &mut impl SummaryParts) {
+        let flags = [(self.lacks, Tag::Lacking), (self.is_odd, Tag::Odd), (self.is_undated, Tag::Undated)];
+        for (_, tag) in flags.into_iter().filter(|it| it.0) {
+            into.term(&terms::term(path, tag, &[]));
         }
         if let Some((lowest, highest)) = &self.texts {
-            term(Tag::Lowest, lowest);
-            term(Tag::Highest, highest);
+            into.term(&terms::term(path, Tag::Lowest, lowest));
+            into.term(&terms::term(path, Tag::Highest, highest));
         }
         match &self.hashes {
-            None => term(Tag::ManyValues, &[]),
+            None => into.term(&terms::term(path, Tag::ManyValues, &[])),
             Some(hashes) => {
                 let name = Summed::Hashes.name(key);
-                for hash in hashes {
-                    document.add_to_column(field, &name, Number::Whole(i64::from(*hash)));
-                }
+                hashes.iter().for_each(|it| into.number(&name, Number::Whole(i64::from(*it))));
             }
         }
-        let mut number =
-            |what: Summed, number: Number| document.add_to_column(field, &what.name(key), number);
         if let Some((lowest, highest)) = self.numbers {
-            number(Summed::LowestNumber, Number::of(lowest));
-            number(Summed::HighestNumber, Number::of(highest));
+            into.number(&Summed::LowestNumber.name(key), Number::of(lowest));
+            into.number(&Summed::HighestNumber.name(key), Number::of(highest));
         }
         if let Some((first, last)) = self.instants {
-            number(Summed::Earliest, Number::Whole(first));
-            number(Summed::Latest, Number::Whole(last));
+            into.number(&Summed::Earliest.name(key), Number::Whole(first));
+            into.number(&Summed::Latest.name(key), Number::Whole(last));
         }
     }
 
-    /// Adds to a document that nothing is known of the values at a path.
-    pub(super) fn add_unknown(document: &mut DocumentBuilder, layout: &Layout, path: &[u8]) {
+    /// Passes on that nothing is known of the values at a path.
+    pub(super) fn write_unknown(path: &[u8], into: &mut impl SummaryParts) {
         for tag in [Tag::Untold, Tag::Lacking, Tag::Odd, Tag::ManyValues] {
-            document.add_bytes(layout.terms, &terms::term(path, tag, &[]));
+            into.term(&terms::term(path, tag, &[]));
         }
     }
+}
+
+/// Receives what the index holds of summaries.
+pub(super) trait SummaryParts {
+    fn term(&mut self, term: &[u8]);
+    /// Receives a number, and the name of its column below [`MEMBER_VALUES`].
+    fn number(&mut self, column: &str, number: Number);
 }
 
 /// Returns the hash of a value that is equal to no other but perhaps by chance; `None` for what has none.
@@ -270,5 +262,19 @@ impl OfPath {
         hashes.sort_unstable();
         summary.hashes = is_told.then(|| hashes.into());
         summary
+    }
+}
+
+/// Calls `visit` with each value at a path that is neither list nor object, whatever lists are on the way.
+pub(super) fn each_scalar<'t>(at: &'t Tree<'t>, steps: &[String], visit: &mut impl FnMut(&'t Tree<'t>)) {
+    match (at, steps) {
+        (Tree::List(list), _) => list.iter().for_each(|it| each_scalar(it, steps, visit)),
+        (Tree::Object(fields), [step, rest @ ..]) => {
+            if let Some(value) = fields.get(step) {
+                each_scalar(value, rest, visit);
+            }
+        }
+        (Tree::Object(_), []) | (_, [_, ..]) => {}
+        (scalar, []) => visit(scalar),
     }
 }

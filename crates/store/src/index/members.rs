@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use super::member_values::{Summary, ValuesReader};
+use super::member_values::{Summary, ValuesReader, each_scalar};
 use super::terms::{GRAM_BYTES, Gram, is_gram_byte};
 use crate::chunks::{each_chunk, listed};
 use crate::session::Session;
@@ -136,18 +136,4 @@ impl GramReader {
 /// Returns the place of a trigram among all of them.
 fn place(gram: Gram) -> usize {
     gram.iter().fold(0, |sum, byte| sum * GRAM_ALPHABET + usize::from(byte - b' '))
-}
-
-/// Calls `visit` with each value at a path that is neither list nor object, whatever lists are on the way.
-pub(super) fn each_scalar<'t>(at: &'t Tree<'t>, steps: &[String], visit: &mut impl FnMut(&'t Tree<'t>)) {
-    match (at, steps) {
-        (Tree::List(list), _) => list.iter().for_each(|it| each_scalar(it, steps, visit)),
-        (Tree::Object(fields), [step, rest @ ..]) => {
-            if let Some(value) = fields.get(step) {
-                each_scalar(value, rest, visit);
-            }
-        }
-        (Tree::Object(_), []) | (_, [_, ..]) => {}
-        (scalar, []) => visit(scalar),
-    }
 }

@@ -4,7 +4,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::grams::needed;
-use super::{Segment, Span, bytes, instants_between};
+use super::span::{Span, instants_between};
+use super::{Segment, bytes};
 use crate::index::layout::MEMBERS;
 use crate::index::member_values::{Summed, hash_of, number_bound};
 use crate::index::set::Set;
