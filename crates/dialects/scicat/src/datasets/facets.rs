@@ -1,7 +1,7 @@
 //! `fullfacet` and `metadataKeys` (section 4.5 of the contract).
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use axum::extract::State;
 use http::StatusCode;
@@ -129,16 +129,14 @@ fn count_fields(
     let fields: Vec<Field> =
         names.iter().map(|it| Field { path: it.as_str().into(), by_day: is_date(it) }).collect();
     let counted = view.count_values(kind, condition, &fields)?;
-    let of_field = |(field, found): (&Field, ValueCounts)| {
-        let mut counts = Counted::new();
-        for (value, n) in found.n_records {
-            let value = if field.by_day { day(&value).to_string() } else { value };
-            *counts.entry(value).or_default() += n;
+    let of_field = |(field, mut found): (&Field, ValueCounts)| {
+        if field.by_day {
+            return day_buckets(found.n_records);
         }
-        if found.n_without != 0 && !field.by_day {
-            counts.insert("null".to_owned(), found.n_without);
+        if found.n_without != 0 {
+            found.n_records.insert("null".to_owned(), found.n_without);
         }
-        buckets(counts)
+        buckets(found.n_records)
     };
     Ok(fields.iter().zip(counted).map(of_field).collect())
 }
@@ -156,13 +154,20 @@ fn buckets(counts: Counted) -> Buckets {
     buckets
 }
 
+/// Returns the buckets of days, the last one first.
+fn day_buckets(counts: Counted) -> Buckets {
+    let mut days: BTreeMap<[u32; 3], u64> = BTreeMap::new();
+    counts.iter().for_each(|(text, n)| *days.entry(day_of(text)).or_default() += n);
+    let mut buckets = Buckets::default();
+    days.iter().rev().for_each(|(day, n)| buckets.push(&shown_day(*day).to_string(), *n));
+    buckets
+}
+
 /// Where a value is in the order of buckets, which descends.
 enum Place {
     Last,
     Text(String),
     Number(f64),
-    /// Days sort chronologically.
-    Day([u64; 3]),
     /// Values of other types sort by their texts.
     Other,
 }
@@ -173,14 +178,6 @@ impl Place {
             Some(b'n') => Self::Last,
             Some(b'"') => serde_json::from_str(value).map_or(Self::Other, Self::Text),
             Some(b'-' | b'0'..=b'9') => value.parse().map_or(Self::Other, Self::Number),
-            Some(b'{') => {
-                let day: Value = serde_json::from_str(value).unwrap_or_default();
-                let part = |name: &str| day.get(name).and_then(Value::as_u64);
-                match (part("year"), part("month"), part("day")) {
-                    (Some(year), Some(month), Some(day)) => Self::Day([year, month, day]),
-                    _ => Self::Other,
-                }
-            }
             _ => Self::Other,
         }
     }
@@ -191,12 +188,10 @@ impl Place {
             Self::Text(_) => 1,
             Self::Number(_) => 2,
             Self::Other => 3,
-            Self::Day(_) => 4,
         };
         match (self, other) {
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
             (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
-            (Self::Day(a), Self::Day(b)) => a.cmp(b),
             _ => rank(self).cmp(&rank(other)),
         }
     }
@@ -229,7 +224,7 @@ fn shown_name(facet: &str) -> String {
 fn id_of(kind: &Kind, facet: &str, value: &str) -> String {
     let declared = kind.facet_named(facet);
     match declared.map(|it| it.counts) {
-        Some(Counts::Days) => day(value).to_string(),
+        Some(Counts::Days) => shown_day(day_of(value)).to_string(),
         _ => match declared.and_then(|it| kind.column_of(&it.path.into())).map(|it| it.ty) {
             Some(Type::Boolean | Type::Integer | Type::Real) => value.to_owned(),
             _ => Value::from(value).to_string(),
@@ -237,11 +232,15 @@ fn id_of(kind: &Kind, facet: &str, value: &str) -> String {
     }
 }
 
-/// Returns `{"year":2020,"month":1,"day":15}` for `2020-01-15`.
-fn day(text: &str) -> Value {
-    let mut parts = text.split('-').map(|it| it.parse::<u32>().unwrap_or(0));
-    let mut next = || parts.next().unwrap_or(0);
-    json!({"year": next(), "month": next(), "day": next()})
+/// Returns year, month and day of `2020-01-15`.
+fn day_of(text: &str) -> [u32; 3] {
+    let mut parts = text.split('-').map(|it| it.parse().unwrap_or(0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0))
+}
+
+/// Returns `{"year":2020,"month":1,"day":15}`.
+fn shown_day([year, month, day]: [u32; 3]) -> Value {
+    json!({"year": year, "month": month, "day": day})
 }
 
 pub(crate) async fn metadata_keys(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
@@ -288,9 +287,9 @@ mod tests {
         let list: Value = serde_json::from_str(&buckets(mixed.into()).list()).expect("JSON");
         let ids: Vec<&Value> = list.as_array().expect("a list").iter().map(|it| &it["_id"]).collect();
         assert_eq!(json!(ids), json!([true, [1], 2, -1.5, "b", "a"]));
-        let days = ["2020-02-01", "2020-10-01"].map(|it| (day(it).to_string(), 1));
+        let days = ["2020-02-01", "2020-10-01"].map(|it| (it.to_owned(), 1));
         assert_eq!(
-            buckets(days.into()).list(),
+            day_buckets(days.into()).list(),
             r#"[{"_id":{"year":2020,"month":10,"day":1},"count":1},{"_id":{"year":2020,"month":2,"day":1},"count":1}]"#
         );
     }
