@@ -9,7 +9,7 @@ use time::format_description::well_known::Iso8601;
 
 use crate::fold::fold;
 use crate::join_keys::join_text;
-use crate::{End, Expr, Path, StoreError, Value};
+use crate::{End, Expr, Path, Value};
 
 /// Returns whether a body satisfies a condition. [`Expr::Text`] and [`Expr::Ids`] do not depend on the body alone: they
 /// count as true here and are decided by the engine.
@@ -246,27 +246,6 @@ pub(crate) fn sort_value(value: &Json) -> Json {
         Json::Array(list) => list.iter().take(1).map(sort_value).collect(),
         scalar => scalar.clone(),
     }
-}
-
-/// Bytes counted for a row that is sorted, and for each of its values, beside the texts.
-const BESIDE_BYTES: usize = 64;
-
-/// Returns about how much memory the values take by which a row is sorted.
-pub(crate) fn sort_bytes(values: &[Option<Json>]) -> usize {
-    let of_value = |it: &Option<Json>| match it {
-        Some(Json::String(text)) => text.len(),
-        Some(Json::Array(list)) => list.iter().filter_map(Json::as_str).map(str::len).sum(),
-        _ => 0,
-    };
-    values.iter().map(|it| BESIDE_BYTES + of_value(it)).sum::<usize>() + BESIDE_BYTES
-}
-
-/// Says that what is sorted up to the end of a page takes more than `most` bytes.
-pub(crate) fn too_far(most: u64) -> StoreError {
-    StoreError::Query(format!(
-        "what is sorted up to the end of the page has more than {most} bytes; ask for an earlier page, or narrow the \
-         search down"
-    ))
 }
 
 /// Calls `visit` with each scalar at a dotted path, descending into lists.

@@ -83,6 +83,7 @@ mod renumber;
 mod row;
 mod scan;
 mod session;
+mod sorted_rows;
 mod sqlite;
 mod statements;
 mod strings;

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::cell::Cell;
-use crate::eval::{matches, sort_bytes, sort_order, sort_value, too_far, value_at};
+use crate::eval::{matches, sort_value, value_at};
 use crate::index::{SortBy, number_bound, text_bound};
 use crate::members::MemberFilter;
 use crate::scan::Scan;
-use crate::{Direction, Expr, Kind, Order, Path, Query, Record, Result, StoreError, View, explain};
+use crate::sorted_rows::{SortedRows, directed};
+use crate::{Direction, Expr, Kind, Limits, Order, Path, Query, Record, Result, StoreError, View, explain};
 
 /// Maximum number of records that are looked through in the order of their keys because the search index says that they
 /// may have such a member: with more, all are, in the order asked for.
@@ -30,8 +31,6 @@ const STEP_KEYS: usize = 16;
 const STEP_SORTED: usize = 1_024;
 /// Records up to which an order of members is followed before all records are put in that order.
 const NEAR_RECORDS: u64 = 1_000;
-/// Members that a sort collects beyond the end of its page before it drops what is behind it.
-const SPARE_MEMBERS: usize = 4_096;
 /// Members before a page from which records are passed over by their numbers of members.
 const FAR_MEMBERS: u64 = 1_000;
 
@@ -182,22 +181,19 @@ impl View<'_> {
         let Some(rows) = scan.by_index_alone(self, |_, found| found.members_by_key().map(Some))? else {
             return Ok(None);
         };
-        let n_of = |key: &i64| {
-            let at = rows.binary_search_by_key(key, |it| it.0).ok();
-            at.map_or(0, |at| rows[at].1)
-        };
         let mut keys: Vec<i64> = match records.order.is_empty() {
             true => rows.iter().map(|it| it.0).collect(),
             false => scan.keys(self)?,
         };
-        let mut left = query.skip;
-        let n_before = keys.iter().take_while(|key| {
-            let n = n_of(key);
-            let is_before = n <= left;
-            left -= if is_before { n } else { 0 };
-            is_before
-        });
-        let n_before = n_before.count();
+        let (mut n_before, mut left) = (0, query.skip);
+        for key in &keys {
+            let Ok(at) = rows.binary_search_by_key(key, |it| it.0) else { return Ok(None) };
+            if left < rows[at].1 {
+                break;
+            }
+            left -= rows[at].1;
+            n_before += 1;
+        }
         keys.drain(..n_before);
         Ok(Some((keys, left)))
     }
@@ -296,7 +292,7 @@ impl View<'_> {
         query: &MemberQuery,
         first: &Order,
     ) -> Result<Vec<Member>> {
-        let mut sorting = Sorting::of(query);
+        let mut sorting = Sorting::of(query, &self.shared.limits);
         let near = self.rows_by_first_member(kind, query, first, Some(NEAR_RECORDS))?;
         let Some(near) = near else {
             let mut place = 0;
@@ -305,18 +301,18 @@ impl View<'_> {
                 sorting.read(view, kind, record, place)?;
                 Ok(ControlFlow::Continue(()))
             })?;
-            return Ok(sorting.page());
+            return Ok(sorting.rows.page());
         };
         let n_near = near.keys.len();
         note(kind, n_near, "in the order of what members begin with");
         if sorting.follow(self, kind, &near, first)?.is_break() || (n_near as u64) < NEAR_RECORDS {
-            return Ok(sorting.page());
+            return Ok(sorting.rows.page());
         }
         if let Some(mut rest) = self.rows_by_first_member(kind, query, first, None)? {
             rest.keys.drain(..n_near);
             let _ = sorting.follow(self, kind, &rest, first)?;
         }
-        Ok(sorting.page())
+        Ok(sorting.rows.page())
     }
 
     /// Returns the records, of those that may have a member which satisfies the condition, in the order in which the members
@@ -354,32 +350,21 @@ struct Rows {
     anywhere: HashSet<i64>,
 }
 
-/// A member among those that are sorted.
-struct Sorted {
-    values: Vec<Option<Json>>,
-    record: Arc<Record>,
-    /// Place of the record in the order of the records.
-    place: i64,
-    position: u64,
-}
-
-/// Sorts members by what they have at the paths of an order.
+/// Sorts members by what they have at the paths of an order. The place of a member is that of its record, and its
+/// position.
 struct Sorting<'q> {
     query: &'q MemberQuery,
     such: MemberFilter,
-    /// Number of members up to the end of the page.
-    n_kept: usize,
-    kept: Vec<Sorted>,
-    /// About how much memory they take.
-    n_bytes: usize,
+    rows: SortedRows<Member>,
+    most: u64,
 }
 
 impl<'q> Sorting<'q> {
-    fn of(query: &'q MemberQuery) -> Self {
+    fn of(query: &'q MemberQuery, limits: &Limits) -> Self {
         let paths: Vec<Path> = query.order.iter().map(|it| it.path.clone()).collect();
         let such = MemberFilter::new(query.of_member.clone(), &paths);
-        let n_kept = usize::try_from(query.skip.saturating_add(query.limit)).unwrap_or(usize::MAX);
-        Self { query, such, n_kept, kept: Vec::new(), n_bytes: 0 }
+        let rows = SortedRows::of(&query.order, query.skip, Some(query.limit), limits);
+        Self { query, such, rows, most: limits.page_rows }
     }
 
     /// Adds the members of records in the order of a path, in steps, until none of those behind can be in the page.
@@ -401,7 +386,7 @@ impl<'q> Sorting<'q> {
                 let begin = self.read(view, kind, record, key)?;
                 last = begin.filter(|_| !rows.anywhere.contains(&key)).map(|it| (it, key)).or(last);
             }
-            self.cut();
+            self.rows.cut();
             if last.is_some_and(|(begin, key)| self.is_behind(begin.as_ref(), key, first)) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -420,8 +405,8 @@ impl<'q> Sorting<'q> {
         place: i64,
     ) -> Result<Option<Option<Json>>> {
         let record = Arc::new(record);
-        let (mut begin, mut is_told) = (None::<Option<Json>>, true);
-        let Self { query, such, kept, n_bytes, .. } = self;
+        let (mut begin, mut is_told, mut kept) = (None::<Option<Json>>, true, Ok(()));
+        let Self { query, such, rows, most } = self;
         let _ = view.each_parsed(kind, &record, &such.parts, |position, member| {
             let value = |it: &Order| value_at(member, it.path.as_steps()).map(sort_value);
             let values: Vec<Option<Json>> = query.order.iter().map(value).collect();
@@ -435,36 +420,31 @@ impl<'q> Sorting<'q> {
                 }
             }
             if matches(&such.condition, member) {
-                *n_bytes += sort_bytes(&values);
-                kept.push(Sorted { values, record: record.clone(), place, position });
+                kept = rows.add(values, (place, position), (record.clone(), position));
             }
-            ControlFlow::Continue(())
+            if kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        if self.n_kept.saturating_add(SPARE_MEMBERS) < self.kept.len() {
-            self.cut();
-        }
-        check_number(kind, self.kept.len(), view.shared.limits.page_rows)?;
-        let most_bytes = view.shared.limits.page_bytes;
-        if most_bytes < self.n_bytes as u64 {
-            return Err(too_far(most_bytes));
-        }
+        kept?;
+        check_number(kind, rows.n_up_to_the_end(), *most)?;
         Ok(is_told.then(|| begin.flatten()))
     }
 
     /// Returns whether no record behind one, whose members begin with a value, has a member for the page.
     fn is_behind(&self, begin: Option<&Json>, key: i64, first: &Order) -> bool {
-        let Some(last) = self.kept.get(self.n_kept.saturating_sub(1)) else { return false };
-        let own = last.values.first().and_then(Option::as_ref);
+        let Some((values, (place, _))) = self.rows.last() else { return false };
+        let own = values.first().and_then(Option::as_ref);
         let in_direction = |compared: Ordering| match first.direction {
             Direction::Ascending => compared,
             Direction::Descending => compared.reverse(),
         };
+        // As far as the index tells numbers and texts apart.
         let compared = match (begin, own) {
-            // As far as the index tells numbers and texts apart.
             (Some(Json::Number(begin)), Some(Json::Number(own))) => {
-                let float = |it: &serde_json::Number| it.as_f64().unwrap_or_default();
-                let bound = number_bound(float(begin), first.direction);
-                in_direction(bound.partial_cmp(&float(own)).unwrap_or(Ordering::Equal))
+                let (Some(begin), Some(own)) = (begin.as_f64(), own.as_f64()) else { return false };
+                let Some(compared) = number_bound(begin, first.direction).partial_cmp(&own) else {
+                    return false;
+                };
+                in_direction(compared)
             }
             (Some(Json::String(begin)), Some(Json::String(own))) => {
                 in_direction(text_bound(begin, first.direction).as_slice().cmp(own.as_bytes()))
@@ -472,27 +452,7 @@ impl<'q> Sorting<'q> {
             _ => directed(begin, own, first.direction),
         };
         let is_alone = self.query.order.len() == 1;
-        compared.is_gt() || compared.is_eq() && is_alone && last.place < key
-    }
-
-    /// Sorts what is kept, and drops what is behind the page.
-    fn cut(&mut self) {
-        let order = &self.query.order;
-        self.kept.sort_unstable_by(|a, b| {
-            let values = a.values.iter().zip(&b.values).zip(order);
-            let by_values = values.fold(Ordering::Equal, |so_far, ((a, b), order)| {
-                so_far.then_with(|| directed(a.as_ref(), b.as_ref(), order.direction))
-            });
-            by_values.then_with(|| (a.place, a.position).cmp(&(b.place, b.position)))
-        });
-        self.kept.truncate(self.n_kept);
-        self.n_bytes = self.kept.iter().map(|it| sort_bytes(&it.values)).sum();
-    }
-
-    fn page(mut self) -> Vec<Member> {
-        self.cut();
-        let skip = usize::try_from(self.query.skip).unwrap_or(usize::MAX);
-        self.kept.into_iter().skip(skip).map(|it| (it.record, it.position)).collect()
+        compared.is_gt() || compared.is_eq() && is_alone && place < key
     }
 }
 
@@ -511,10 +471,4 @@ fn check_number(kind: &Kind, n_members: usize, most: u64) -> Result<()> {
 /// Notes how many records may have members of an answer, if somebody asks.
 fn note(kind: &Kind, n_records: usize, how: &str) {
     explain::note(|| format!("{} members: {n_records} records by the search index, {how}", kind.name));
-}
-
-/// Compares two values in the direction of an order.
-fn directed(a: Option<&Json>, b: Option<&Json>, direction: Direction) -> Ordering {
-    let ascending = sort_order(a, b);
-    if direction == Direction::Descending { ascending.reverse() } else { ascending }
 }

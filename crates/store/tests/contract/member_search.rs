@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pinakes_store::{
-    Direction, Document, End, Expr, MemberQuery, Order, Path, Pattern, Query, StoreError, Tenant,
+    Direction, Document, End, Expr, Limits, MemberQuery, Order, Path, Pattern, Query, StoreError, Tenant,
     Value as Wanted, matches,
 };
 use serde_json::{Value, json};
 
-use crate::engines::{on_each, read, told_with, write};
+use crate::engines::{engines, on_each, read, told_with, write};
 use crate::kinds::{ALL, ITEM};
 use crate::law::number_before;
 use crate::members::{N_INDEXED, stage_all};
@@ -290,6 +290,34 @@ fn pages_far_from_the_beginning() {
             check(tenant, &lists, &query, None);
         }
     });
+}
+
+/// However many members a record has, no more are held than up to the end of a page; a page too far behind is refused.
+#[test]
+fn what_is_held_of_an_order_is_bounded() {
+    const N: u64 = 5_000;
+    for place in engines() {
+        let limits = Limits { page_bytes: 200_000, page_rows: 2_000, ..Limits::default() };
+        let tenant = place.open(ALL, limits).tenant_or_new("t").expect("a tenant");
+        let members: Vec<Value> = (0..N).map(|n| json!({"size": n * 7_919 % N})).collect();
+        let document = document(0).with_list(stage_all(&tenant, &members), N);
+        write(&tenant, move |txn| txn.insert_document(&document));
+        let lists = vec![members];
+        let page = |skip, limit| {
+            let order = vec![Order { path: "size".into(), direction: Direction::Descending }];
+            MemberQuery { order, skip, limit, ..of(Expr::All) }
+        };
+        check(&tenant, &lists, &page(0, 5), None);
+        check(&tenant, &lists, &page(1_000, 5), None);
+        for (skip, limit) in [(4_000, 5), (0, 4_000), (1_990, 20)] {
+            let found = tenant.read_blocking(|view| view.find_members(&ITEM, &page(skip, limit)));
+            assert!(matches!(found, Err(StoreError::Query(_))), "{} {skip} {limit}: {found:?}", place.engine);
+        }
+        let in_turn = MemberQuery { limit: 2_001, ..of(Expr::All) };
+        let found = tenant.read_blocking(|view| view.find_members(&ITEM, &in_turn));
+        assert!(matches!(found, Err(StoreError::Query(_))), "{}: {found:?}", place.engine);
+        check(&tenant, &lists, &MemberQuery { skip: 3_000, limit: 2_000, ..of(Expr::All) }, None);
+    }
 }
 
 /// Members that the index cannot tell are read, and who reads them is told of those that cannot be read.
